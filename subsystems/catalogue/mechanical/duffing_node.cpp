@@ -4,6 +4,7 @@
 #include "catalogue/duffing_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/staged_lanes.hpp"
 #include "portwave/subsystems/nonlinear/quartic_storage.hpp"
 
 namespace portwave {
@@ -47,7 +48,7 @@ Structure node_structure(const DuffingNodeParameters& p) {
   return s;
 }
 
-class DuffingNode final : public Subsystem, public QuarticStorage {
+class DuffingNode final : public Subsystem, public QuarticStorage, public StagedLanes {
  public:
   explicit DuffingNode(const DuffingNodeParameters& p)
       : Subsystem(node_signature()), p_(p), structure_(node_structure(p)) {
@@ -105,6 +106,12 @@ class DuffingNode final : public Subsystem, public QuarticStorage {
                                                int stages) const override {
     return make_staged_duffing_batch(DuffingPorts::two_springs_two_masses, stages,
                                      parameters_of(parts));
+  }
+  std::unique_ptr<StepBatch> make_lanes(std::span<const Component* const> parts,
+                                        const StageRule& stages) const override {
+    if (stages.count > 1 || stages.conserved != 0) return nullptr;
+    return make_duffing_batch(DuffingPorts::two_springs_two_masses, parameters_of(parts),
+                              2.0 * stages.damping);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "catalogue/duffing_batch.hpp"
 #include "catalogue/part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/core/staged_lanes.hpp"
 #include "portwave/subsystems/nonlinear/quartic_storage.hpp"
 
 namespace portwave {
@@ -34,7 +35,7 @@ Structure duffing_structure(const DuffingOscillatorParameters& p) {
   return s;
 }
 
-class DuffingOscillator final : public Subsystem, public QuarticStorage {
+class DuffingOscillator final : public Subsystem, public QuarticStorage, public StagedLanes {
  public:
   explicit DuffingOscillator(const DuffingOscillatorParameters& p)
       : Subsystem(duffing_signature()), p_(p), structure_(duffing_structure(p)) {
@@ -85,6 +86,11 @@ class DuffingOscillator final : public Subsystem, public QuarticStorage {
   std::unique_ptr<StepBatch> make_staged_batch(std::span<const Component* const> parts,
                                                int stages) const override {
     return make_staged_duffing_batch(DuffingPorts::one_spring, stages, parameters_of(parts));
+  }
+  std::unique_ptr<StepBatch> make_lanes(std::span<const Component* const> parts,
+                                        const StageRule& stages) const override {
+    if (stages.count > 1 || stages.conserved != 0) return nullptr;
+    return make_duffing_batch(DuffingPorts::one_spring, parameters_of(parts), 2.0 * stages.damping);
   }
 
  private:

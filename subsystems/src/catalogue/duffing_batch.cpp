@@ -28,12 +28,13 @@ class DuffingBatch final : public StepBatch,
                            public LaneExchange {
  public:
   DuffingBatch(int springs, int masses, const Kernels& kernels,
-               std::span<const DuffingOscillatorParameters> parts)
+               std::span<const DuffingOscillatorParameters> parts, double theta)
       : StepBatch(static_cast<int>(parts.size()), 2 + springs, springs + masses, 1),
         kernels_(kernels),
         springs_(springs),
         masses_(masses),
         width_(lanes() == 1 ? 1 : kLaneGroup),
+        theta_(theta),
         parameters_(parameters_of(parts, width_)) {}
 
   double scatter_cost_ns() const override { return lanes() == 1 ? 8.0 : 2.5; }
@@ -62,6 +63,7 @@ class DuffingBatch final : public StepBatch,
   bool exchange(int lane, StepBatch& one, const double* impedance) override {
     const auto* const other = dynamic_cast<const DuffingBatch*>(&one);
     if (other == nullptr || other->springs_ != springs_ || other->masses_ != masses_) return false;
+    if (other->theta_ != theta_) return false;
     const int g = lane / width_;
     const auto size = static_cast<std::size_t>(kParameterCount * width_);
     double* const own = parameters_.data() + static_cast<std::size_t>(g) * size;
@@ -183,6 +185,7 @@ class DuffingBatch final : public StepBatch,
     MapTask task;
     task.width = width_;
     task.step_s = step_s_;
+    task.theta = theta_;
     task.scatter = out.room_for_scatter;
     task.step = out.room_for_step;
     throw_if(maps_of_group(g, impedance, task));
@@ -257,6 +260,7 @@ class DuffingBatch final : public StepBatch,
     task.width = width_;
     task.stride = stride();
     task.record = record;
+    task.theta = theta_;
     return task;
   }
   Task advance_task(LaneRange range, double* record, const double* a, double* next, double* b,
@@ -279,6 +283,7 @@ class DuffingBatch final : public StepBatch,
   int springs_;
   int masses_;
   int width_;
+  double theta_;
   double step_s_ = 0.0;
   AlignedVector parameters_;
   LaneCoefficients scatter_, step_;
@@ -296,11 +301,12 @@ const Kernels& node_kernels() { return PORTWAVE_KERNELS(kDuffingNode); }
 }  // namespace duffing
 
 std::unique_ptr<StepBatch> make_duffing_batch(DuffingPorts ports,
-                                              std::vector<DuffingOscillatorParameters> parts) {
+                                              std::vector<DuffingOscillatorParameters> parts,
+                                              double theta) {
   if (ports == DuffingPorts::one_spring) {
-    return std::make_unique<DuffingBatch>(1, 0, duffing::oscillator_kernels(), parts);
+    return std::make_unique<DuffingBatch>(1, 0, duffing::oscillator_kernels(), parts, theta);
   }
-  return std::make_unique<DuffingBatch>(2, 2, duffing::node_kernels(), parts);
+  return std::make_unique<DuffingBatch>(2, 2, duffing::node_kernels(), parts, theta);
 }
 
 }  // namespace portwave

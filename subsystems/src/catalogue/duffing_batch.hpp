@@ -16,9 +16,10 @@ enum class DuffingPorts {
 };
 
 /// The step solver of such parts: one increasing cubic per lane and solve, eight lanes side by
-/// side, warm-started from the lane's last solve. All springs of a part are alike.
+/// side, warm-started from the lane's last solve. All springs of a part are alike. `theta`: of a damped stage.
 std::unique_ptr<StepBatch> make_duffing_batch(DuffingPorts ports,
-                                              std::vector<DuffingOscillatorParameters> parts);
+                                              std::vector<DuffingOscillatorParameters> parts,
+                                              double theta = 0.0);
 
 /// The same with 2 or 3 stages, as `staged_part` counts ports and inputs: one cubic per stage, all
 /// solved together by Newton's method.

@@ -78,8 +78,8 @@ struct Lanes {
     const V force = V::load(record + force_slot(kSprings, kMasses) * W);
     const V h = step_of(group, kStep), k3 = step_of(group, kCubicStiffness);
     const V c3 = scatter_of(group, kCubic), inertia = step_of(group, kInertia);
-    const V w2 = k3 * q * h * h;
-    const V w1 = fma(V::all(1.5) * k3 * q, q * h, step_of(group, kLinear));
+    const V w2 = step_of(group, kQuadraticBend) * q * h * h;
+    const V w1 = fma(step_of(group, kLinearBend) * q, q * h, step_of(group, kLinear));
     const V pull = abs(fma(fma(c3, v, w2), v, w1));
     const V w0 = where_at_most(pull, inertia, v, V::all(0.0));
     const V three = V::all(3.0), two = V::all(2.0);
@@ -132,7 +132,7 @@ struct Lanes {
 
   static int advance(const Task& t, long g) {
     const Group& group = t.groups[g];
-    const V half = V::all(0.5), two = V::all(2.0);
+    const V half = V::all(0.5);
     double* record = t.record + g * kRecord * W;
     // From a cold start, so that what is committed depends on (xⁿ, ū, a) and on no earlier solve.
     forget(record);
@@ -147,9 +147,10 @@ struct Lanes {
     const V h = step_of(group, kStep);
     const V w = base + d;
     const V q_next = fma(h, w, q);
-    const V v_next = fma(two, (base - v) + d, v);
+    const V v_next = fma(step_of(group, kVelocityShare), (base - v) + d, v);
     V check = (q_next + v_next) * V::all(0.0);
-    V elastic = V::all(0.0);  // its change, twice
+    V elastic = V::all(0.0);    // its change, twice
+    V stretched = V::all(0.0);  // Σ k₁₂(δ⁺ − δ)²
     V lost = step_of(group, kDamping) * w * w;
     q_next.store(state_next);
     v_next.store(state_next + W);
@@ -165,6 +166,9 @@ struct Lanes {
       delta_next.store(state_next + (2 + j) * W);
       check = fma(delta_next, V::all(0.0), check);
       elastic = fma(k12 * (delta_next + delta), delta_next - delta, elastic);
+      if (t.theta > 0.0) {
+        stretched = fma(k12 * (delta_next - delta), delta_next - delta, stretched);
+      }
       lost = fma(spring_of(group, j, kCouplingDamping) * slip, slip, lost);
     }
     for (int j = 0; j < kPorts; ++j) {
@@ -178,7 +182,21 @@ struct Lanes {
       const V kinetic = step_of(group, kMass) * (v_next + v);
       const V change = half * fma(kinetic, v_next - v, fma(stiffness, squares, elastic));
       change.store(t.energy.change_J + g * W);
-      (h * lost).store(t.energy.dissipated_J + g * W);
+      V dissipated = h * lost;
+      if (t.theta > 0.0) {
+        // θ(∇H(x⁺) − ∇̄H)ᵀ(x⁺ − x)
+        const V dq = q_next - q, dv = v_next - v;
+        const V bend = fma(V::all(1.5) * q, q, fma(V::all(2.0), q, V::all(0.75) * dq) * dq);
+        const V of_squares = fma(step_of(group, kStiffness) * dq, dq,
+                                 fma(step_of(group, kMass) * dv, dv, stretched));
+        const V numerical = V::all(t.theta) *
+                            fma(step_of(group, kCubicStiffness) * dq * dq, bend, half * of_squares);
+        dissipated = dissipated + numerical;
+        if (t.energy.numerical_dissipation_J != nullptr) {
+          numerical.store(t.energy.numerical_dissipation_J + g * W);
+        }
+      }
+      dissipated.store(t.energy.dissipated_J + g * W);
       (h * force * w).store(t.energy.external_supply_J + g * W);
     }
     V::all(0.0).store(next + force_slot(kSprings, kMasses) * W);
@@ -253,33 +271,36 @@ Vec<W> square_root(Vec<W> a) {
 ///   u = (s a − k₁₂δ + κw)/(κ + γ),  b = a − (2γ/s)u;   on the mass  b = a + (2γ/s)w;
 ///   2m(w − v)/h + ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ = Σ ρ s a − Σ_masses s a,
 ///   c_w = k₁h/2 + c₁ + Σ γρ + Σ_masses γ,  A₀ = k₁q + k₃q³ − Σ γk₁₂δ/(κ + γ) − F,
-/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw).
+/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw). With damping h/2 is (1 + θ)h/2, 2m/h is 2m/((1 + θ)h),
+/// and the three terms of k₃ are (¼ + ¾θ), (1 + 2θ) and ³⁄₂(1 + θ) times k₃h³w³, k₃qh²w² and k₃q²hw.
 /// Of L lanes of a group of W.
 template <int L, int W, int kSprings, int kMasses>
 MapDefect maps_of(const MapTask& t) {
   using V = Vec<L>;
   const auto parameter = [&](int i) { return V::load(t.parameters + i * W); };
   const auto put = [](double*& to, const auto&... values) { ((values.store(to), to += L), ...); };
-  const V h = V::all(t.step_s), half = V::all(0.5) * h, two = V::all(2.0), zero = V::all(0.0);
+  const double theta = t.theta;
+  const V h = V::all(t.step_s), half = V::all(0.5 * (1.0 + theta)) * h;
+  const V two = V::all(2.0), zero = V::all(0.0), share = V::all(2.0 / (1.0 + theta));
   const V k12 = parameter(kPartCouplingStiffness), c12 = parameter(kPartCouplingDamping);
   const V kappa = half * k12 + c12;
   V linear = half * parameter(kPartStiffness) + parameter(kPartDamping);
-  const V inertia = two * parameter(kPartMass) / h;
+  const V inertia = share * parameter(kPartMass) / h, k3 = parameter(kPartCubicStiffness);
   double* of_ports = t.scatter;
   double* of_springs = t.step + kStepCount * L;
   double* of_masses = of_springs + kSpringCount * kSprings * L;
-  put(of_ports, V::all(0.25) * parameter(kPartCubicStiffness) * h * h * h);
+  put(of_ports, V::all(0.25 + 0.75 * theta) * k3 * h * h * h);
   V smallest = V::all(1.0);  // > 0 where the step is not singular
   for (int j = 0; j < kSprings + kMasses; ++j) {
     const V gamma = V::load(t.impedance + j * t.stride);
     const V s = square_root(two * gamma / h);
     if (j < kSprings) {
-      const V sum = kappa + gamma, share = V::all(1.0) / sum;
+      const V sum = kappa + gamma, part = V::all(1.0) / sum;
       smallest = where_at_most(smallest, sum, smallest, sum);
-      linear = linear + gamma * kappa * share;
-      const V wave_per_force = two * gamma / s * share;
-      put(of_springs, k12, c12, kappa, share, s, gamma * k12 * share, wave_per_force);
-      put(of_ports, kappa * share * s, two * gamma * share, wave_per_force * kappa);
+      linear = linear + gamma * kappa * part;
+      const V wave_per_force = two * gamma / s * part;
+      put(of_springs, k12, c12, kappa, part, s, gamma * k12 * part, wave_per_force);
+      put(of_ports, kappa * part * s, two * gamma * part, wave_per_force * kappa);
     } else {
       linear = linear + gamma;
       put(of_masses, two * gamma / s);
@@ -287,8 +308,9 @@ MapDefect maps_of(const MapTask& t) {
     }
   }
   double* common = t.step;
-  put(common, h, inertia, linear, parameter(kPartStiffness), parameter(kPartCubicStiffness),
-      parameter(kPartMass), parameter(kPartDamping));
+  put(common, h, inertia, linear, parameter(kPartStiffness), k3, parameter(kPartMass),
+      parameter(kPartDamping), V::all(1.0 + 2.0 * theta) * k3, V::all(1.5 * (1.0 + theta)) * k3,
+      share);
   const V total = inertia + linear;
   smallest = where_at_most(smallest, total, smallest, total);
   // Not above the smallest number > 0, or not a number.

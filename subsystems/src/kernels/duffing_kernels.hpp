@@ -11,6 +11,7 @@ namespace portwave {
 ///
 /// With the mean velocity w = v̄ and per port r = Σ drive_j a_j, the step is the root d = w − w₀ of
 /// the increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = (a_j − b⁰_j − T_j a_j) − W_j d.
+/// With damping θ > 0 the stage sees ∇̄H + θ(∇H(x⁺) − ∇̄H), H being convex: w is v̄ + ½θ(v⁺ − v).
 namespace duffing {
 
 /// Coefficients of the scatter block, in order; then drive, T, W of every port.
@@ -25,6 +26,9 @@ enum StepCoefficient {
   kCubicStiffness,
   kMass,
   kDamping,
+  kQuadraticBend,  ///< (1 + 2θ)k₃
+  kLinearBend,     ///< ³⁄₂(1 + θ)k₃
+  kVelocityShare,  ///< 2/(1 + θ): of w − v, what v moves
   kStepCount
 };
 enum SpringCoefficient {
@@ -77,6 +81,7 @@ struct Task {
   double* b = nullptr;
   double* record = nullptr;
   double* next = nullptr;
+  double theta = 0.0;  ///< of all lanes
   EnergyColumns energy;
 };
 
@@ -103,6 +108,7 @@ inline constexpr int step_size(int springs, int masses) {
 struct MapTask {
   int width = kLaneGroup;
   double step_s = 0.0;
+  double theta = 0.0;
   const double* parameters = nullptr;  ///< W values for each
   const double* impedance = nullptr;   ///< of port j of lane l at [j·stride + l]
   int stride = 0;

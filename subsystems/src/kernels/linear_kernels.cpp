@@ -98,12 +98,14 @@ struct Sweep {
 
 /// x⁺ = x + increment of a state, and of its integral while both are in registers.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void advance_state(const GroupArrays& at, const LinearRow& row,
-                                                 Vec<W> increment, const double* k, int r) {
+[[gnu::always_inline]] inline void advance_state(const LinearTask& t, long g, const GroupArrays& at,
+                                                 const LinearRow& row, Vec<W> increment,
+                                                 const double* k, int r) {
   const Vec<W> x = Vec<W>::load(at.x + row.state), next = x + increment;
   next.store(at.next + row.state);
   if (row.integral < 0) return;
-  const Vec<W> moved = fma(coefficient<W, kShared>(k, r), x + next, Vec<W>::all(0.0));
+  const Vec<W> moved =
+      fma(coefficient<W, kShared>(k, r), twice_the_stage<W>(t, g, x, next), Vec<W>::all(0.0));
   (Vec<W>::load(at.x + row.integral) + moved).store(at.next + row.integral);
 }
 
@@ -122,7 +124,7 @@ void advance_rows(const LinearTask& t, const Tile& tile, const LinearRow* states
       const double* N = t.groups[g].input + at_block.input;
       add_columns<W, kShared>(N, s.q, at.input, W, sum, rows);
     }
-    (advance_state<W, kShared>(at, states[r], sum[r], M, r), ...);
+    (advance_state<W, kShared>(t, g, at, states[r], sum[r], M, r), ...);
   }
 }
 
@@ -159,7 +161,8 @@ void advance_integrals(const LinearTask& t, const Tile& tile, const Sweep& sweep
       const long row = e[i].row;
       Vec<W> sum = Vec<W>::all(0.0);
       do {
-        const Vec<W> both = Vec<W>::load(at.x + e[i].column) + Vec<W>::load(at.next + e[i].column);
+        const Vec<W> both = twice_the_stage<W>(t, g, Vec<W>::load(at.x + e[i].column),
+                                               Vec<W>::load(at.next + e[i].column));
         sum = fma(coefficient<W, kShared>(k, i), both, sum);
       } while (++i < count && e[i].row == row);
       (Vec<W>::load(start + row) + sum).store(at.next + row);
@@ -343,7 +346,7 @@ inline double add_terms(double sum, const double* M, int step, int count, const 
 [[gnu::noinline]] inline void account_lane(const LinearTask& t, long g, bool driven) {
   const LinearShape& s = *t.shape;
   const Tile tile{g, g + 1, {driven}};
-  const int sizes = s.z + s.p + s.q;
+  const int sizes = s.work_size();
   double work[LinearTask::kOnStack];
   double* const own = sizes <= LinearTask::kOnStack ? work : t.work + g * sizes;
   account_group<1, false>(t, t.groups[g], arrays_of<1>(t, tile, g), g, own);
@@ -370,7 +373,7 @@ template <int P, int N>
       double sum = add_terms(0.0, M + r, rows, n, at.x, 1);
       sum = add_terms(sum, M + n * rows + r, rows, p, at.a, t.stride);
       if (driven) sum = add_inputs(sum, of_inputs + r, rows, q, at.input);
-      advance_state<1, false>(at, *row, {sum}, M + (n + p) * rows, r);
+      advance_state<1, false>(t, g, at, *row, {sum}, M + (n + p) * rows, r);
     }
     M += rows * (n + p + 1);
     of_inputs += rows * q;

@@ -26,8 +26,8 @@ struct LinearRow {
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
 /// holds, one after another: ½Q_ii of every state; the upper triangle of Q without its diagonal
 /// (storage); rows of ½Q that the rest refers to (gradient);
-/// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the
-/// factor c of u = c(a ± b). Rows and columns from z on are ports and inputs; before it they are
+/// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); per port the
+/// factor c of u = c(a ± b); and of each row of w that follows from z, the factor of x and those of its entries (derived). Rows and columns from z on are ports and inputs; before it they are
 /// co-energy variables, n of them, or with stages n for each.
 ///
 /// A state whose equation is ẋᵢ = Σⱼ kⱼ xⱼ, without ports and inputs, is an integral of those states:
@@ -65,7 +65,16 @@ struct LinearShape {
   double damping = 0.0;
   /// With one stage, where lanes differ in it: that of each, and `damping` the largest.
   const double* lane_damping = nullptr;
-  int damped_count = 0;  ///< those rows: n for every substep, or 0
+  int damped_count = 0;  ///< those rows: n for every substep, but for those that no part has, or 0
+  /// With several stages, the terms that sums of x and rows of z add to w (DerivedDamping), and by state whether it has
+  /// a row, too; without such terms all have.
+  const unsigned char* has_damped_row = nullptr;
+  const LinearOffsets* derived = nullptr;
+  int derived_count = 0;
+  int w = 0;  ///< room for w beside z: n where there may be such terms
+
+  /// Doubles per lane that the account of a step works in.
+  int work_size() const { return z + p + q + w; }
 };
 
 /// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
@@ -102,7 +111,7 @@ struct LinearTask {
   double* record = nullptr;
   long states = 0;
   double* next = nullptr;     ///< advance: the record to write
-  double* work = nullptr;     ///< advance: (z + p + q)·W per group, where that exceeds kOnStack·W
+  double* work = nullptr;     ///< advance: work_size()·W per group, where that exceeds kOnStack·W
   EnergyColumns energy;       ///< advance
   bool driven = false;        ///< freeze: ū is to be applied
   bool may_be_driven = true;  ///< advance, increments: else ū is zero in every record

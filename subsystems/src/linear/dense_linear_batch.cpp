@@ -15,6 +15,7 @@
 #include "core/lane_coefficients.hpp"
 #include "core/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
+#include "linear/derived_damping.hpp"
 #include "linear/distinct_parts.hpp"
 #include "linear/energy_pattern.hpp"
 #include "linear/linear_batches.hpp"
@@ -82,8 +83,8 @@ class DenseLinearBatch final : public StepBatch,
     shape_.p = wave_size();
     shape_.q = input_size();
     shape_.z = substeps_ * stages_ * shape_.n;
-    const bool has_rows = has_stages() || rules_.front().conserved != 0;
-    shape_.damped_count = is_damped_ && has_rows ? substeps_ * shape_.n : 0;
+    if (is_damped_ && !has_plain_stage()) shape_.damped_count = substeps_ * shape_.n;
+    if (derives_damping()) shape_.w = shape_.n;
     if (is_damped_) {
       lane_damping_.resize(at(group_count() * width_));
       for (int l = 0; l < lanes(); ++l) set_damping(l);
@@ -117,7 +118,10 @@ class DenseLinearBatch final : public StepBatch,
     const std::vector<int> of_sparsity = find_sparsities(distinct);
     of_lane_ = distinct.of_lane;
     of_sparsity_ = of_sparsity;
-    energies_.arrange(sparsities_, is_staged(), width_, shape_);
+    energies_.arrange(sparsities_, !has_plain_stage(), width_, shape_);
+    if (derives_damping()) {
+      derived_.arrange(distinct.parts, of_sparsity, sparsities_, stages_, width_, shape_);
+    }
     arrange_rows(distinct, of_sparsity);
     store(distinct, of_sparsity);
     find_bounds();
@@ -275,10 +279,15 @@ class DenseLinearBatch final : public StepBatch,
 
  private:
   LinearRounding rounding() const {
-    return {shape_, energies_, rows_, width_, stride(), is_staged(), states(), group_size()};
+    return {shape_, energies_, rows_, width_, stride(), !has_plain_stage(), states(), group_size()};
   }
   bool has_stages() const { return stages_ * substeps_ > 1; }
   bool is_staged() const { return has_stages() || is_damped_; }
+  /// What a stage sees follows from x and x⁺: there is one, which is damped as a whole or not at all.
+  bool has_plain_stage() const { return !has_stages() && rules_.front().conserved == 0; }
+  bool derives_damping() const {
+    return is_damped_ && stages_ > 1 && substeps_ == 1 && rules_.front().conserved == 0;
+  }
   const LinearStages& stages_of(const LinearPortHamiltonian& part, unsigned char rule) {
     return solved_.try_emplace({&part, rule}, part, rules_[rule], substeps_, step_s_).first->second;
   }
@@ -356,7 +365,7 @@ class DenseLinearBatch final : public StepBatch,
     return states() + static_cast<std::size_t>(group_count()) * group_size();
   }
   std::size_t scratch_size() const {
-    const int sizes = shape_.z + shape_.p + shape_.q;
+    const int sizes = shape_.work_size();
     return sizes <= LinearTask::kOnStack ? 0 : static_cast<std::size_t>(sizes * width_);
   }
   std::size_t offset_in_record(int lane) const {
@@ -425,7 +434,7 @@ class DenseLinearBatch final : public StepBatch,
       const LinearPortHamiltonian& part = *distinct.parts[i];
       auto& own = integrals_[static_cast<std::size_t>(of_sparsity[i])];
       own ? own->take_values_of(part) : static_cast<void>(own.emplace(part));
-      uses_integrals_.push_back(!is_staged() && !own->are_stiff(part, step_s_) ? 1 : 0);
+      uses_integrals_.push_back(has_plain_stage() && !own->are_stiff(part, step_s_) ? 1 : 0);
       lanes.push_back({*own, uses_integrals_.back() != 0});
     }
     rows_.arrange(lanes, width_, shape_);
@@ -468,7 +477,7 @@ class DenseLinearBatch final : public StepBatch,
         for (std::size_t k = 0; k < some.size(); ++k) {
           const unsigned char rule = distinct.tags[static_cast<std::size_t>(some[k])];
           if (is_staged()) {
-            take_stages(parts[k], rule, step, flat);
+            take_stages(s, parts[k], rule, step, flat);
           } else {
             maps.take(static_cast<int>(k), step);
           }
@@ -496,7 +505,8 @@ class DenseLinearBatch final : public StepBatch,
     if (!sparsities_[s].fits(part.Q(), structure_of(part, rule))) return false;
     const bool uses_integrals = uses_integrals_[i] != 0;
     integrals_[s]->take_values_of(part);
-    if (uses_integrals != (!is_staged() && !integrals_[s]->are_stiff(part, step_s_))) return false;
+    if (uses_integrals != (has_plain_stage() && !integrals_[s]->are_stiff(part, step_s_)))
+      return false;
     std::vector<double> own(at(shape_.p));
     for (int j = 0; j < shape_.p; ++j) own[at(j)] = impedance[lane + j * stride()];
     std::array<LaneStepMaps::Part, 1> one;
@@ -504,7 +514,7 @@ class DenseLinearBatch final : public StepBatch,
     port_closures(*signature_, step_s_, own.data(), one[0].closures);
     StepMaps step;
     if (is_staged()) {
-      take_stages(one[0], rule, step, flat);
+      take_stages(s, one[0], rule, step, flat);
     } else {
       LaneStepMaps maps(sparsities_[s], shape_.p, step_s_);
       maps.solve(one);
@@ -514,8 +524,8 @@ class DenseLinearBatch final : public StepBatch,
     return true;
   }
 
-  void take_stages(const LaneStepMaps::Part& of, unsigned char rule, StepMaps& step,
-                   FlatMaps& flat) {
+  void take_stages(std::size_t sparsity, const LaneStepMaps::Part& of, unsigned char rule,
+                   StepMaps& step, FlatMaps& flat) {
     LinearStages::Maps closed = stages_of(*of.physics, rule).closed(of.closures, keeps_increments_);
     if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
         !closed.z.allFinite()) {
@@ -523,7 +533,7 @@ class DenseLinearBatch final : public StepBatch,
     }
     for (const int row : energies_.mapped()) append(closed.z.row(row), flat.mapped);
     append(closed.increments, flat.increments);
-    append(closed.damped, flat.damped);
+    derived_.append_rows({of.physics, &sparsities_[sparsity]}, closed.damped, flat.damped);
     step = std::move(closed.step);
   }
 
@@ -536,6 +546,7 @@ class DenseLinearBatch final : public StepBatch,
     for (const PortClosure& c : of.closures) {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }
+    derived_.append({of.physics, &sparsities_[sparsity]}, rules_[rule], step_s_, flat.energy);
     IntegralStates& integrals = *integrals_[sparsity];
     integrals.take_values_of(*of.physics);
     rows_.append({integrals, use_integrals}, step_s_, step, flat.step, flat.input);
@@ -568,6 +579,7 @@ class DenseLinearBatch final : public StepBatch,
   std::vector<int> of_lane_,
       of_sparsity_;  ///< the distinct part of a lane, and the sparsity of that
   EnergyPattern energies_;
+  DerivedDamping derived_;
   StepRows rows_;
   std::vector<LinearGroup> groups_;
   std::vector<double> bounds_;

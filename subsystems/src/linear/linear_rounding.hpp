@@ -70,11 +70,17 @@ struct LinearRounding {
     for (int i = 0; i < n + q; ++i) size_of_x[i] = abs(state(x, i));
     for (int i = 0; i < p; ++i) size_of_a[i] = abs(incident(i));
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
+    // What a stage sees is x + x⁺, halved; with damping θ(x⁺ − x) more.
+    V of_end = V::all(1.0);
+    if (shape.lane_damping != nullptr && !is_staged) {
+      const V root = V::from(shape.lane_damping + lane);
+      of_end += root * root;
+    }
     // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
     for (int e = 0; !is_staged && e < shape.output_count; ++e) {
       const LinearEntry& entry = energies.output()[static_cast<std::size_t>(e)];
       if (entry.column >= n) continue;
-      const V taken = (kBound ? -0.5 : 0.5) * value(output, e) * state(x, n + entry.row);
+      const V taken = (kBound ? -0.5 : 0.5) * of_end * value(output, e) * state(x, n + entry.row);
       shifted[entry.column] -= taken;
     }
     const auto add_slope = [&](int i, int j, const V& half_q) {
@@ -99,7 +105,7 @@ struct LinearRounding {
       add(by_input, q, size_of_x + n);
       return sum;
     };
-    for (int i = 0; i < n && !is_staged; ++i) terms[i] = of_gradient[i];
+    for (int i = 0; i < n && !is_staged; ++i) terms[i] = of_end * of_gradient[i];
     for (int m = 0; m < shape.mapped_count; ++m) {
       V& own_terms = terms[energies.mapped()[static_cast<std::size_t>(m)]];
       const double* row = group.mapped + m * (n + p + q) * step;
@@ -114,7 +120,8 @@ struct LinearRounding {
     }
     for (std::size_t e = 0; e < rows.integrals().size(); ++e) {
       const auto& [row, column] = rows.integrals()[e];
-      terms_of_x[row] += size(group.step, rows.place(e)) * (size_of_x[column] + terms_of_x[column]);
+      terms_of_x[row] +=
+          of_end * size(group.step, rows.place(e)) * (size_of_x[column] + terms_of_x[column]);
     }
     V sum = V::all(0.0);
     for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];

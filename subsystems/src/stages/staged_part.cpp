@@ -12,6 +12,7 @@
 #include "nonlinear/friction_contact.hpp"
 #include "nonlinear/stribeck_friction.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/staged_lanes.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/nonlinear/ideal_switch.hpp"
@@ -90,14 +91,19 @@ class StagedPart final : public Component {
     if (dynamic_cast<const IdealSwitch*>(&physics()) != nullptr) {
       return make_ideal_switch_batch(port_hamiltonian_parts(parts), stages_);
     }
-    // Parts of one key are of one class.
-    if (stages_.count > 1 && substeps_ == 1 && stages_ == gauss_stages(stages_.count)) {
+    // Parts of one key are of one class, and have one rule.
+    if (substeps_ == 1 && (stages_.count > 1 || stages_.is_damped())) {
       std::vector<const Component*> own;
       own.reserve(parts.size());
       for (const Component* part : parts) {
         own.push_back(dynamic_cast<const StagedPart*>(part)->part_.get());
       }
-      if (auto batch = part_->make_staged_batch(own, stages_.count)) return batch;
+      const auto* const lanes = dynamic_cast<const StagedLanes*>(part_.get());
+      auto batch = stages_ == gauss_stages(stages_.count)
+                       ? part_->make_staged_batch(own, stages_.count)
+                   : lanes != nullptr ? lanes->make_lanes(own, stages_)
+                                      : nullptr;
+      if (batch != nullptr) return batch;
     }
     switch (solver_of(physics(), stages_.count, substeps_)) {
       case StageSolver::dense_maps:

@@ -2,6 +2,7 @@
 // the same bits whatever lies beside a part, and what the batch says of its rounding, for steps far
 // below and far above the part's own periods.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -15,7 +16,9 @@
 
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave::test_integral_states {
 namespace {
@@ -35,6 +38,8 @@ constexpr int kMomentum[] = {1, 3, 5}, kPosition[] = {0, 2, 4, 6, 7};
 struct Kind {
   double stiffness = 1.0;  ///< squares of frequencies are about this
   double damping = 0.1;    ///< may be negative: active
+  double theta = 0.0;      ///< of damped stages
+  int stages = 1;          ///< of these
   bool driven = false;
   bool two_ports = false;
   Causality causality = Causality::effort_in;
@@ -88,10 +93,18 @@ std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_
                                      .storage = StepMapStorage::dense});
 }
 
+/// The part as it is stepped.
+std::shared_ptr<const Component> stepped(const Kind& kind, std::mt19937_64& generator) {
+  std::shared_ptr<const Component> part = make_part(kind, generator);
+  if (kind.theta == 0.0) return part;
+  return staged_part(std::move(part),
+                     damped(stage_rule(kind.stages, StageNodes::radau), {.theta = kind.theta}));
+}
+
 /// Parts side by side, and one step of all of them.
 class Bench {
  public:
-  Bench(std::vector<std::shared_ptr<const LinearPortHamiltonian>> parts, double h, double gamma,
+  Bench(std::vector<std::shared_ptr<const Component>> parts, double h, double gamma,
         const std::vector<std::uint64_t>& seeds, double scale = 1.0)
       : parts_(std::move(parts)) {
     std::vector<const Component*> components;
@@ -117,7 +130,9 @@ class Bench {
       for (int j = 0; j < batch_->wave_size(); ++j) {
         a_[static_cast<std::size_t>(j * batch_->stride() + l)] = scale * normal(own);
       }
-      inputs.push_back(scale * normal(own));
+      for (int j = 0; j < std::max(1, batch_->input_size()); ++j) {
+        inputs.push_back(scale * normal(own));
+      }
     }
     input = inputs;
     const bool driven = batch_->input_size() > 0;
@@ -150,19 +165,20 @@ class Bench {
   double wave(const AlignedVector& waves, int lane, int port) const {
     return waves[static_cast<std::size_t>(port * batch_->stride() + lane)];
   }
-  std::vector<std::shared_ptr<const LinearPortHamiltonian>> parts_;
+  std::vector<std::shared_ptr<const Component>> parts_;
   std::unique_ptr<StepBatch> batch_;
   AlignedVector record_, next_, a_, b_;
 };
 
 Bench alone(const Kind& kind, double h, std::uint64_t seed, double scale = 1.0) {
   std::mt19937_64 generator(seed);
-  return Bench({make_part(kind, generator)}, h, 0.7, {seed}, scale);
+  return Bench({stepped(kind, generator)}, h, 0.7, {seed}, scale);
 }
 
-/// x⁺ of the midpoint rule with the ports closed: x̄ and u of
-///   (2/h)(x̄ − x) = (J − R)Qx̄ + Gu,   u + γy = s a or γu + y = s a,   y = GᵀQx̄.
-VectorXd dense_step(const LinearPortHamiltonian& part, const Bench& bench, double h, double gamma) {
+/// x⁺ with the ports closed: of the midpoint rule x̄ and u, with damping the state x̄ that the stage sees, of
+///   2/((1 + θ)h) (x̄ − x) = (J − R)Qx̄ + Gu,   u + γy = s a or γu + y = s a,   y = GᵀQx̄.
+VectorXd dense_step(const LinearPortHamiltonian& part, const Bench& bench, double h, double gamma,
+                    double theta = 0.0) {
   const LongMatrix Q = MatrixXd(part.Q()).cast<Long>();
   const LongMatrix F = MatrixXd(part.structure().J - part.structure().R).cast<Long>();
   const LongMatrix G = MatrixXd(part.structure().G).cast<Long>();
@@ -170,18 +186,19 @@ VectorXd dense_step(const LinearPortHamiltonian& part, const Bench& bench, doubl
   const bool effort_in = part.signature().ports[0].causality == Causality::effort_in;
   LongMatrix A = LongMatrix::Zero(kStates + p, kStates + p);
   LongVector r = LongVector::Zero(kStates + p);
-  A.topLeftCorner(kStates, kStates) = 2 / Long(h) * LongMatrix::Identity(kStates, kStates) - F * Q;
+  const Long rate = 2 / (1 + Long(theta)) / Long(h);
+  A.topLeftCorner(kStates, kStates) = rate * LongMatrix::Identity(kStates, kStates) - F * Q;
   A.topRightCorner(kStates, p) = -G.leftCols(p);
   const LongMatrix y = G.leftCols(p).transpose() * Q;
   A.bottomLeftCorner(p, kStates) = (effort_in ? Long(gamma) : Long(1)) * y;
   A.bottomRightCorner(p, p) = (effort_in ? Long(1) : Long(gamma)) * LongMatrix::Identity(p, p);
   const LongVector x = bench.states[0].cast<Long>();
-  r.head(kStates) = 2 / Long(h) * x;
+  r.head(kStates) = rate * x;
   if (q > 0) r.head(kStates) += G.rightCols(q) * Long(bench.input[0]);
   for (int j = 0; j < p; ++j)
     r[kStates + j] = std::sqrt(2 * Long(gamma) / Long(h)) * bench.incident(0, j);
   const LongVector solved = A.fullPivLu().solve(r);
-  return (2 * solved.head(kStates) - x).cast<double>();
+  return (x + rate * Long(h) * (solved.head(kStates) - x)).cast<double>();
 }
 
 std::vector<Kind> kinds() {
@@ -195,6 +212,10 @@ std::vector<Kind> kinds() {
         for (const Causality causality : {Causality::effort_in, Causality::flow_in}) {
           list.push_back(
               {.stiffness = stiffness, .driven = driven, .two_ports = two, .causality = causality});
+          for (const double theta : {0.4, 1.0}) {
+            list.push_back(list.back());
+            list.back().theta = theta;
+          }
         }
       }
     }
@@ -203,9 +224,9 @@ std::vector<Kind> kinds() {
 }
 
 std::string name_of(const Kind& kind, double h, std::uint64_t seed) {
-  return "stiffness " + std::to_string(kind.stiffness) + " h " + std::to_string(h) + " seed " +
-         std::to_string(seed) + (kind.two_ports ? " two ports" : "") +
-         (kind.driven ? " driven" : "") +
+  return "stiffness " + std::to_string(kind.stiffness) + " theta " + std::to_string(kind.theta) +
+         " h " + std::to_string(h) + " seed " + std::to_string(seed) +
+         (kind.two_ports ? " two ports" : "") + (kind.driven ? " driven" : "") +
          (kind.causality == Causality::effort_in ? " effort in" : " flow in");
 }
 
@@ -227,8 +248,8 @@ TEST(IntegralStates, StepAsTheDenseEquations) {
         const Bench bench = alone(kind, h, seed);
         std::mt19937_64 generator(seed);
         const auto part = make_part(kind, generator);
-        EXPECT_LE(difference(*part, bench.after(0), dense_step(*part, bench, h, 0.7)), 1e-12)
-            << name_of(kind, h, seed);
+        const VectorXd expected = dense_step(*part, bench, h, 0.7, kind.theta);
+        EXPECT_LE(difference(*part, bench.after(0), expected), 1e-12) << name_of(kind, h, seed);
       }
     }
   }
@@ -244,21 +265,24 @@ TEST(IntegralStates, ControlTheDenseEquationsSeeAWrongImpedance) {
 
 /// Parts in one batch whose integrals have rows of their own in some lanes only: soft and stiff ones, and
 /// such with other integrals.
-void expect_same_bits(bool mixes, const std::vector<Kind::Pattern>& patterns) {
+void expect_same_bits(bool mixes, const std::vector<Kind::Pattern>& patterns,
+                      const std::vector<double>& thetas = {0.0}, int stages = 1) {
   constexpr double kStep = 0.1;
   for (const bool driven : {false, true}) {
     for (const int lanes : {2, 8, 21}) {
-      std::vector<std::shared_ptr<const LinearPortHamiltonian>> parts;
+      std::vector<std::shared_ptr<const Component>> parts;
       std::vector<std::uint64_t> seeds;
       std::vector<Kind> kinds_of_lanes;
       for (int l = 0; l < lanes; ++l) {
         const Kind kind{.stiffness = mixes && l % 3 == 1 ? 1e9 : 1.0,
+                        .theta = thetas[static_cast<std::size_t>(l) % thetas.size()],
+                        .stages = stages,
                         .driven = driven,
                         .two_ports = true,
                         .pattern = patterns[static_cast<std::size_t>(l) % patterns.size()]};
         const auto seed = static_cast<std::uint64_t>(100 + l);
         std::mt19937_64 generator(seed);
-        parts.push_back(make_part(kind, generator));
+        parts.push_back(stepped(kind, generator));
         seeds.push_back(seed);
         kinds_of_lanes.push_back(kind);
       }
@@ -286,6 +310,14 @@ TEST(IntegralStates, AreTheSameBitsWhateverIsIntegratedBeside) {
   expect_same_bits(false, {turned, few, usual, turned});
   expect_same_bits(true, {few, turned, usual, few, usual});
 }
+TEST(IntegralStates, AreTheSameBitsWhateverIsDampedBeside) {
+  expect_same_bits(false, {usual}, {1.0});
+  expect_same_bits(true, {few, turned, usual}, {1.0, 0.4});
+  for (const int stages : {2, 3}) {
+    expect_same_bits(false, {usual}, {1.0}, stages);
+    expect_same_bits(true, {few, turned, usual}, {1.0}, stages);
+  }
+}
 
 /// H(x⁺) − H(x) of the states as they are.
 Long stored_change(const LinearPortHamiltonian& part, const VectorXd& x, const VectorXd& after) {
@@ -310,6 +342,7 @@ Balance balance_of(const Kind& kind, double h, std::uint64_t seed, double scale)
   const VectorXd& x = bench.states[0];
   const VectorXd after = bench.after(0);
   Long residual = stored_change(*part, x, after) - Long(bench.supplied[0]);
+  if (kind.theta > 0.0) residual += Long(bench.dissipated[0]);  // by the step
   double moved =
       std::abs(bench.supplied[0]) + part->storage(x.data()) + part->storage(after.data());
   for (int j = 0; j < bench.ports(); ++j) {

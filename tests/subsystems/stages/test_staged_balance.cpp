@@ -105,6 +105,78 @@ TEST(StagedBalance, ClosesWhereTheEnergyIsNoPolynomial) {
   }
 }
 
+/// A part without the solvers of its own, so that the general one steps it.
+class WithoutOwnSolver final : public Component {
+ public:
+  explicit WithoutOwnSolver(std::shared_ptr<const Component> part)
+      : Component(part->signature()), part_(std::move(part)) {}
+  Capabilities capabilities() const override { return part_->capabilities(); }
+  const Subsystem* port_hamiltonian() const override { return part_->port_hamiltonian(); }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return part_->make_batch(parts);
+  }
+
+ private:
+  std::shared_ptr<const Component> part_;
+};
+
+/// Waves and loss of one step under `a`.
+std::vector<double> answer_of(std::shared_ptr<const Component> plain, const StageRule& rule,
+                              const std::vector<double>& a) {
+  const auto part = staged_part(std::move(plain), rule);
+  const Component* parts[] = {part.get()};
+  const auto batch = part->make_batch(parts);
+  batch->prepare(1e-3, std::vector<double>(a.size(), 0.7).data());
+  AlignedVector record(batch->record_size()), next(record);
+  std::vector<double> b(a.size());
+  batch->freeze({0, 1}, record.data(), nullptr);
+  StepEnergy energy;
+  EXPECT_TRUE(batch
+                  ->advance({0, 1}, record.data(), a.data(), next.data(), b.data(),
+                            {&energy.change_J, &energy.external_supply_J, &energy.dissipated_J})
+                  .ok());
+  b.push_back(energy.dissipated_J);
+  return b;
+}
+
+// The stages of what has no state are solved one by one.
+TEST(StagedResistances, AgreeWithTheGeneralSolver) {
+  const std::shared_ptr<const Component> all[] = {
+      make_part("diode", {{"saturation_current_A", 1e-9}}),
+      make_part("valve", {{"nominal_flow_m3_per_s", 0.01},
+                          {"nominal_pressure_Pa", 1.0},
+                          {"laminar_pressure_Pa", 0.1}}),
+      make_part("coulomb_damper", {{"friction_N", 2.0}, {"creep_speed_m_per_s", 0.01}})};
+  for (const std::shared_ptr<const Component>& part : all) {
+    const auto general = std::make_shared<const WithoutOwnSolver>(part);
+    for (int stages = 2; stages <= kMostStages; ++stages) {
+      for (const StageRule& rule :
+           {stage_rule(stages, StageNodes::gauss), damped(stage_rule(stages, StageNodes::radau))}) {
+        for (const double size : {1e-6, 0.01, 1.0}) {
+          std::vector<double> a;
+          for (int i = 0; i < stages; ++i) a.push_back(size * (1.0 - 0.7 * i));
+          const std::vector<double> own = answer_of(part, rule, a);
+          const std::vector<double> other = answer_of(general, rule, a);
+          const std::vector<double> apart =
+              answer_of(part,
+                        stage_rule(stages, rule == gauss_stages(stages) ? StageNodes::radau
+                                                                        : StageNodes::gauss),
+                        a);
+          double off = 0.0;
+          for (std::size_t i = 0; i < own.size(); ++i) {
+            const double scale = i < a.size() ? size : size * size;
+            EXPECT_NEAR(own[i], other[i], 1e-12 * scale) << part->signature().type << ' ' << size;
+            off = std::max(off, std::abs(own[i] - apart[i]) / scale);
+          }
+          if (size == 1.0) {
+            EXPECT_GT(off, 1e-6) << part->signature().type;  // control: weights count
+          }
+        }
+      }
+    }
+  }
+}
+
 /// The correction does not cost the order: beside steps a thousand times as short.
 TEST(StagedBalance, KeepsTheOrderOfItsStages) {
   const auto part = on_spring("10*sqrt(1 + 100*x^2)");

@@ -13,6 +13,7 @@
 
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/lane_major.hpp"
 
@@ -60,6 +61,7 @@ struct Setting {
 struct Sample {
   bool node = false;
   int stages = 2;
+  double theta = 0.0;
   DuffingOscillatorParameters parameters;
   double step_s = 0.0;
   std::vector<double> gamma, x, a, input;
@@ -68,9 +70,12 @@ struct Sample {
     return node ? PartPointer(duffing_node(parameters))
                 : PartPointer(duffing_oscillator(parameters));
   }
-  PartPointer staged() const { return staged_part(part(), stages); }
+  StageRule rule() const {
+    return theta > 0.0 ? damped(gauss_stages(stages), {.theta = theta}) : gauss_stages(stages);
+  }
+  PartPointer staged() const { return staged_part(part(), rule()); }
   PartPointer general() const {
-    return staged_part(std::make_shared<const WithoutOwnSolver>(part()), stages);
+    return staged_part(std::make_shared<const WithoutOwnSolver>(part()), rule());
   }
   std::size_t waves() const { return static_cast<std::size_t>(stages * (node ? 4 : 1)); }
   /// Force of the ground spring by its terms.
@@ -251,6 +256,37 @@ TEST(StagedDuffing, BalancesItsEnergyExactly) {
                   1e-14 * (before + energies_of(sample, step)));
     }
   });
+}
+
+// One damped stage: a cubic with other coefficients.
+TEST(StagedDuffing, OneDampedStageAgreesWithTheGeneralSolverAndBalances) {
+  for (const bool node : {false, true}) {
+    for (const double theta : {0.4, 1.0}) {
+      for (const Setting& setting : settings()) {
+        Random random(17);
+        for (int n = 0; n < 20; ++n) {
+          Sample sample = draw(random, node, 1, setting);
+          sample.theta = theta;
+          SCOPED_TRACE(::testing::Message()
+                       << (node ? "node, " : "oscillator, ") << theta << ", units " << setting.mass
+                       << " " << setting.length << " " << setting.time << ", offset "
+                       << setting.offset << ", h " << setting.step << ", draw " << n);
+          const Step own = take(*sample.staged(), sample), other = take(*sample.general(), sample);
+          ASSERT_TRUE(own.status.ok());
+          ASSERT_TRUE(other.status.ok());
+          EXPECT_LE(disagreement(sample, own, other), 1.0);
+          EXPECT_LE(imbalance(sample, own, own.energy.change_J), 1.0);
+          const double scale = energies_of(sample, own), rounding = rounding_of_offset(sample, own);
+          EXPECT_NEAR(own.energy.dissipated_J, other.energy.dissipated_J,
+                      1e-12 * scale + 10 * rounding);
+          Sample near = sample;  // control
+          near.theta -= 1e-6;
+          if (setting.step != 0.2) continue;
+          EXPECT_GT(disagreement(sample, take(*near.staged(), sample), other), 1.0);
+        }
+      }
+    }
+  }
 }
 
 // A relative error of 1e-9 in the mean force of the hardening spring is seen.

@@ -14,6 +14,7 @@
 
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/core/batch_facets.hpp"
+#include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/systems/descriptor_parts.hpp"
@@ -91,6 +92,8 @@ struct Single {
   double change = 0.0, supplied = 0.0, dissipated = 0.0;
 
   Single(std::shared_ptr<const Component> given, int stages, double h, unsigned seed)
+      : Single(std::move(given), gauss_stages(stages), h, seed) {}
+  Single(std::shared_ptr<const Component> given, const StageRule& stages, double h, unsigned seed)
       : part(staged_part(std::move(given), stages)) {
     const Component* parts[] = {part.get()};
     batch = part->make_batch(parts);
@@ -187,6 +190,60 @@ TEST_P(StagedLinearBatch, DenseAndSparseStepMapsGiveTheSameStep) {
       EXPECT_NEAR(one.change, other.change, 1e-12 * moved) << kind.name;
       EXPECT_NEAR(one.supplied, other.supplied, 1e-12 * moved) << kind.name;
       EXPECT_NEAR(one.dissipated, other.dissipated, 1e-12 * moved) << kind.name;
+    }
+  }
+}
+
+/// Masses between springs, some of them braked: positions and elongations, velocities whose losses show, one that does not.
+std::unique_ptr<Subsystem> line_of_masses(StepMapStorage storage) {
+  constexpr int kMasses = 4, kStates = 2 * kMasses;  // elongation, momentum
+  Structure s = Structure::zero(kStates, 2);
+  SparseMatrix Q(kStates, kStates);
+  for (int i = 0; i < kMasses; ++i) {
+    const int q = 2 * i, p = q + 1;
+    s.J.insert(q, p) = 1.0;
+    s.J.insert(p, q) = -1.0;
+    if (i > 0) {
+      s.J.insert(q, p - 2) = -1.0;
+      s.J.insert(p - 2, q) = 1.0;
+    }
+    if (i != 2) s.R.insert(p, p) = 0.3 + 0.1 * i;
+    Q.insert(q, q) = 20.0 + i;
+    Q.insert(p, p) = 0.5 + 0.25 * i;
+  }
+  s.G.insert(1, 0) = 1.0;
+  s.G.insert(kStates - 2, 1) = 1.0;
+  Signature signature;
+  signature.type = "line";
+  for (int i = 0; i < kStates; ++i) signature.states.push_back({"x" + std::to_string(i), "1"});
+  signature.ports = {testing::port("one", Causality::effort_in),
+                     testing::port("two", Causality::flow_in)};
+  return std::make_unique<LinearPortHamiltonian>(
+      std::move(signature), std::move(s), Q, LinearPortHamiltonian::Options{.storage = storage});
+}
+
+// Dense batches derive most of what damping takes from what the account has anyway, sparse ones have its increments.
+TEST_P(StagedLinearBatch, WhatDampingTakesIsTheSameInDenseAndSparseBatches) {
+  std::vector<Kind> all = kinds();
+  all.push_back({"line", line_of_masses});
+  for (const Kind& kind : all) {
+    for (const double theta : {0.3, 1.0}) {
+      const StageRule rule = damped(stage_rule(GetParam(), StageNodes::radau), {.theta = theta});
+      for (const double h : {1e-4, 0.1, 10.0}) {
+        const std::shared_ptr<const Subsystem> dense = kind.make(StepMapStorage::dense);
+        const VectorXd x = start_of(kind, *dense, 3);
+        Single one(dense, rule, h, 3), other(kind.make(StepMapStorage::sparse), rule, h, 3);
+        one.step(x);
+        other.step(x);
+        const double moved = one.moved(x);
+        const std::string where = std::string(kind.name) + ", h = " + std::to_string(h);
+        EXPECT_NEAR(one.dissipated, other.dissipated, 1e-12 * moved) << where;
+        EXPECT_NEAR(one.residual(), -one.dissipated, one.bound() + 1e-13 * moved) << where;
+        Single gauss(dense, stage_rule(GetParam(), StageNodes::radau), h, 3);
+        gauss.step(x);
+        if (h != 0.1) continue;
+        EXPECT_GT(std::abs(gauss.dissipated - one.dissipated), 1e-9 * moved) << where;  // control
+      }
     }
   }
 }

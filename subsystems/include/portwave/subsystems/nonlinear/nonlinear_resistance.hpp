@@ -7,6 +7,7 @@
 #include <string>
 
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/core/staged_lanes.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
@@ -25,7 +26,7 @@ struct SaturatingLaw {
 ///          side, 3 ns each on eight lanes.
 /// Errors   ConfigError at construction: states or inputs in the signature; a law that is not
 ///          finite, is not 0 at 0, or decreases, at the sizes from 1e-12 to 1e12 that are tried.
-class NonlinearResistance final : public Subsystem {
+class NonlinearResistance final : public Subsystem, public StagedLanes {
  public:
   /// φ and φ′; pure and thread-safe.
   using Law = std::function<PortLawValue(double u)>;
@@ -47,6 +48,10 @@ class NonlinearResistance final : public Subsystem {
   const SaturatingLaw* saturating_law() const { return saturating_ ? &*saturating_ : nullptr; }
   std::string batch_key() const override;
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
+  std::unique_ptr<StepBatch> make_staged_batch(std::span<const Component* const> parts,
+                                               int stages) const override;
+  std::unique_ptr<StepBatch> make_lanes(std::span<const Component* const> parts,
+                                        const StageRule& stages) const override;
 
  private:
   Structure structure_;
