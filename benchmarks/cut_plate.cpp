@@ -1,7 +1,7 @@
 // Large models given by matrices, cut into pieces: how long until the first step beside one sparse
 // Cholesky factorisation of the whole, how much memory, and a step beside that of the whole, factorised once. Every
 // model is measured in a process of its own. `bench_cut_plate <name>`: cases whose name holds this;
-// `bench_cut_plate <pieces> <threads> <steps>`: steps alone, for a profiler.
+// `bench_cut_plate <pieces> <threads> <steps> [side]`: steps alone, for a profiler.
 
 #include <cmath>
 #include <ctime>
@@ -140,6 +140,7 @@ double compare(const Report& report, const Case& c, int threads) {
   fmt::print(stderr, "{}: difference after 20 steps {:.2g}, {}\n", c.name, gap,
              model->stepper->method().reason);
   if (!(gap < 1e-7)) throw std::runtime_error(c.name + ": wrong answer");
+  model->stepper->step(64);  // the first steps of a run are examined
   const auto step = [&] { model->stepper->step(); };
   const Contest contest = take_turns({threads == 1 ? processor_timed(step) : timed(step),
                                       processor_timed([&] { peer->step(force); })},
@@ -166,7 +167,7 @@ int main(int argc, char** argv) try {
   const Report report("cut_plate", 1);
   if (report.only_lists(argc, argv)) return 0;
   if (argc > 3) {  // steps alone, for a profiler
-    const SecondOrderForm plate = plate_form(101);
+    const SecondOrderForm plate = plate_form(argc > 4 ? std::stoi(argv[4]) : 101);
     cut_model(plate, std::stoi(argv[1]), std::stoi(argv[2])).stepper->step(std::stoi(argv[3]));
     return 0;
   }

@@ -29,36 +29,60 @@ double storage_terms(const LinearForm& form, const double* x, std::vector<double
   return sum;
 }
 
-#ifdef __SIZEOF_FLOAT128__
-__extension__ typedef __float128 Wide;  // NOLINT(modernize-use-using): has no __extension__
-#else
-using Wide = long double;
-#endif
+/// A number of twice the digits of a double, the sum of two that do not overlap (Dekker, Numer. Math. 18, 1971).
+struct Wide {
+  double high = 0.0, low = 0.0;
+
+  /// a + b, exactly.
+  static Wide sum(double a, double b) {
+    const double high = a + b, of_b = high - a;
+    return {high, (a - (high - of_b)) + (b - of_b)};
+  }
+  static Wide product(double a, double b) {
+    const double high = a * b;
+    return {high, std::fma(a, b, -high)};
+  }
+  void add(const Wide& other) {
+    const Wide own = sum(high, other.high);
+    *this = sum(own.high, own.low + (low + other.low));
+  }
+};
+
+Wide operator*(const Wide& x, double a) {
+  const Wide own = Wide::product(x.high, a);
+  return Wide::sum(own.high, own.low + x.low * a);
+}
+Wide operator*(const Wide& x, const Wide& y) {
+  const Wide own = Wide::product(x.high, y.high);
+  return Wide::sum(own.high, own.low + (x.high * y.low + x.low * y.high));
+}
 
 /// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
 /// `z` is scratch.
 double stored_change(const LinearForm& form, const double* x, const double* x_next, Wide* z) {
-  const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
-  const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
-  Wide sum = 0;
-  if (form.E == nullptr) {
-    for (int j = 0; j < form.Q->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
-        sum += it.value() * mean(static_cast<int>(it.row())) * moved(j);
-      }
+  const auto moved = [&](int j) { return Wide::sum(x_next[j], -x[j]); };
+  const auto twice_mean = [&](int j) { return Wide::sum(x_next[j], x[j]); };
+  const Eigen::Index rows = form.Q->rows();
+  std::fill(z, z + rows, Wide{});  // 2Qx̄, or 2Qᵀx̄
+  for (int j = 0; j < form.Q->outerSize(); ++j) {
+    const Wide own = twice_mean(j);
+    for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+      form.E == nullptr ? z[j].add(twice_mean(static_cast<int>(it.row())) * it.value())
+                        : z[it.row()].add(own * it.value());
     }
-    return static_cast<double>(sum);
   }
-  std::fill(z, z + form.Q->rows(), Wide(0));  // Qx̄
-  for (int k = 0; k < form.Q->outerSize(); ++k) {
-    for (SparseMatrix::InnerIterator it(*form.Q, k); it; ++it) z[it.row()] += it.value() * mean(k);
-  }
-  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x)
+  Wide sum;
+  for (int j = 0; j < rows; ++j) {
+    if (form.E == nullptr) {
+      sum.add(z[j] * moved(j));
+      continue;
+    }
+    const Wide own = moved(j);  // zᵀE(x⁺ − x)
     for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
-      sum += z[it.row()] * it.value() * moved(j);
+      sum.add(z[it.row()] * it.value() * own);
     }
   }
-  return static_cast<double>(sum);
+  return 0.5 * sum.high + 0.5 * sum.low;
 }
 
 }  // namespace

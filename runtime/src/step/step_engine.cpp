@@ -21,9 +21,9 @@ EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
 void archive(StateArchive& archive, IterationStatistics& statistics) {
   IterationStatistics& s = statistics;
   const auto end = [&s] {
-    return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
+    return s.histogram.begin() + std::clamp(s.max, -1, IterationStatistics::kHistogram - 1) + 1;
   };
-  if (archive.reads()) std::ranges::fill(s.histogram, 0);
+  if (archive.reads()) std::fill(s.histogram.begin(), end(), 0);
   archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
                  s.rescues, s.not_converged);
   constexpr const char* kWhat = "the number of steps or iterations so far";

@@ -108,6 +108,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     Clock::spend(portwave::Work::evaluation, shares_.share(task.island_group()));
     const bool stops =
         island.judge(arrays_, plan_.rule, static_cast<int>(k + 1), arrays_.a, outcome);
+    // A long solve has sent workers home: tasks that wait for it are theirs, too.
+    team_.summon();
     if (shares_time_) {
       shares_.note(task.island_group(), task.islands(), outcomes_, !stops);
       note_evaluation();

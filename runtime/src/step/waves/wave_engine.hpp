@@ -327,7 +327,7 @@ class WaveEngine final : public StepEngine,
   std::optional<RunCertificate> certificate_;
   StateView states_;
   StartPorts start_ports_;
-  std::vector<double> end_state_;            // scratch: of a part
+  mutable std::vector<double> end_state_;    // scratch: of a part
   mutable std::vector<double> idle_inputs_;  // scratch: the inputs at the ports of a part
   const Hooks* hooks_ = nullptr;             // while this rank follows
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -79,7 +80,7 @@ void WaveEngine::expect_sound(const StateArchive& archive) const {
   const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
   archive.expect(step_.clock().is_sound(), "the time");
   archive.expect_finite(step_.settings(), "an input that is set");
-  std::vector<double> x;
+  std::vector<double>& x = end_state_;
   for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
     x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
     waves_.get_state(part, step_.now().record.data(), x.data());
@@ -124,31 +125,29 @@ void WaveEngine::archive_levels(StateArchive& archive) {
     if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
     rebind();
   };
-  const StepLevels::Visit visit = {
-      .switched =
-          [&](double own_s) {
-            if (own_s == in_force_s) return;
-            if (auto& interface = step_.interface()) interface->exchange(in_force_s);
-            is_changed = true;
-            in_force_s = own_s;
-          },
-      .tuned =
-          [&](double own_s) {
-            auto& interface = step_.interface();
-            const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
-            if (archive.reads()) {
-              archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
-                             "the number of impedances");
-              if (!has_impedance(wanted)) {
-                waves_.set_impedance(wanted);
-                is_changed = true;
-                if (interface) interface->current().take_over_maps();
-              }
-            }
-            if (interface) interface->archive(archive, own_s);
-          }};
+  const auto switched = [&](double own_s) {
+    if (own_s == in_force_s) return;
+    if (auto& interface = step_.interface()) interface->exchange(in_force_s);
+    is_changed = true;
+    in_force_s = own_s;
+  };
+  const auto tuned = [&](double own_s) {
+    auto& interface = step_.interface();
+    const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+    if (archive.reads()) {
+      archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
+                     "the number of impedances");
+      if (!has_impedance(wanted)) {
+        waves_.set_impedance(wanted);
+        is_changed = true;
+        if (interface) interface->current().take_over_maps();
+      }
+    }
+    if (interface) interface->archive(archive, own_s);
+  };
   try {
-    levels_.archive(archive, waves_, visit);
+    // By reference, so that nothing is allocated.
+    levels_.archive(archive, waves_, {.switched = std::ref(switched), .tuned = std::ref(tuned)});
   } catch (...) {
     if (archive.reads()) take_over();
     throw;
