@@ -18,7 +18,6 @@
 #include "impedance/own_decays.hpp"
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/one_sided_decays.hpp"
-#include "portwave/coupling/impedance/shared_decays.hpp"
 #include "portwave/coupling/system/state_constraints.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -335,16 +334,13 @@ struct BesideOneSided {
   std::vector<char> parts;
   /// By part: the states that its ports show at such joints; 0 where it is tied to others that have some.
   std::vector<std::uint64_t> shown;
-  /// By part: it is there because of a decay that it shares with others.
-  std::vector<char> shares;
 };
 
 BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
                                 const std::function<bool(int part)>& may_damp,
                                 const std::function<bool(int part)>& is_exchanged) {
   BesideOneSided out{std::vector<char>(system.parts().size(), 0),
-                     std::vector<std::uint64_t>(system.parts().size(), 0),
-                     std::vector<char>(system.parts().size(), 0)};
+                     std::vector<std::uint64_t>(system.parts().size(), 0)};
   const OneSidedDecays decays(system, step_s, resolved_decay(stages), may_damp, is_exchanged);
   for (const std::vector<int>& set : decays.sets()) {
     for (const int part : set) out.parts[at(part)] = 1;
@@ -355,33 +351,6 @@ BesideOneSided beside_one_sided(const System& system, double step_s, int stages,
     }
   }
   return out;
-}
-
-/// Adds what a resistance brings together far faster than a step resolves, and begins apart: several conserving stages
-/// would leave it so for ever.
-void add_shared(const System& system, double step_s, int stages,
-                const std::function<bool(int part)>& may_damp,
-                const std::function<bool(int part)>& is_exchanged, BesideOneSided& out) {
-  SharedDecays decays(system, step_s, shared_decay(stages), may_damp, is_exchanged);
-  std::vector<double> outputs;
-  for (std::size_t i = 0; i < decays.storages().size(); ++i) {
-    const int part = decays.storages()[i].part;
-    outputs.push_back(decays.output(i, system.parts()[at(part)].initial_state.data()));
-  }
-  for (std::size_t i = 0; i < decays.losses().size(); ++i) {
-    const SharedDecays::Loss& loss = decays.losses()[i];
-    if (!(decays.share(i, outputs, outputs) > kThrownShare)) continue;
-    for (const int part : decays.sets()[at(loss.set)]) {
-      if (out.parts[at(part)] == 0) out.shares[at(part)] = 1;
-      out.parts[at(part)] = 1;
-    }
-    for (const int storage : loss.storages) {
-      const SharedDecays::Storage& own = decays.storages()[at(storage)];
-      for (const int state : own.shown) {
-        if (state < kMostMasked) out.shown[at(own.part)] |= std::uint64_t{1} << state;
-      }
-    }
-  }
 }
 
 /// Whether a decay of the part may be what a user wants followed: a large part has its own resolution, as that of a
@@ -411,6 +380,20 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     const Part& own_part = system.parts()[at(part)];
     return own_part.substeps == 1 && damping_defect(*own_part.component, method.stages).empty();
   };
+  const auto may_damp = [&](int part) {
+    return asked(part) != StageKind::gauss && can_be_damped(part);
+  };
+  const auto is_exchanged = [&](int part) {
+    return !exchanged.empty() && exchanged[at(part)] != 0;
+  };
+  const auto look_beside = [&] {
+    if (method.stages == 1 || !beside.parts.empty()) return;
+    beside = beside_one_sided(system, step_s, method.stages, may_damp, [&](int part) {
+      // One that stores itself, as a spring with a damper, is judged as it is at the start.
+      return is_exchanged(part) &&
+             system.parts()[at(part)].component->signature().state_size() == 0;
+    });
+  };
   std::vector<char> is_damped(at(parts), 0);
   std::vector<StageDamping> damping(at(parts));
   const std::vector<int> switching = switching_parts(system);
@@ -428,32 +411,14 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
         own = own_decays(system, step_s, kAmongOscillations * resolved_decay(method.stages),
                          exchanged, method.stages > 1);
       }
-      if (oscillates.empty()) {
-        oscillates = islands_that_may_oscillate(system);
-        if (method.stages > 1) {
-          const auto may_damp = [&](int other) {
-            return asked(other) == StageKind::automatic && can_be_damped(other);
-          };
-          const auto is_exchanged = [&](int other) {
-            return !exchanged.empty() && exchanged[at(other)] != 0;
-          };
-          beside = beside_one_sided(system, step_s, method.stages, may_damp, [&](int other) {
-            // One that stores itself, as a spring with a damper, is judged as it is at the start.
-            return is_exchanged(other) &&
-                   system.parts()[at(other)].component->signature().state_size() == 0;
-          });
-          if (!is_adaptive) {
-            add_shared(system, step_s, method.stages, may_damp, is_exchanged, beside);
-          }
-        }
-      }
+      if (oscillates.empty()) oscillates = islands_that_may_oscillate(system);
+      look_beside();
       const int switched = switching[at(system.island_of_part(i))];
       const bool swings = oscillates[at(system.island_of_part(i))] != 0;
       // Of what swings, the states alone that the one-sided part binds.
       const bool is_moved = is_adaptive && moved[at(i)] != MovedBy::nothing;
       const bool is_beside =
           !is_moved && !beside.parts.empty() && beside.parts[at(i)] != 0 &&
-          (swings || beside.shares[at(i)] == 0) &&
           (!swings || beside.shown[at(i)] == 0 || can_damp_single_states(*part.component));
       const bool needs_it = switched >= 0 || is_beside ? true
                             : is_adaptive              ? is_moved
@@ -467,8 +432,7 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
       if (switched >= 0) {
         if (out.switched < 0) out.switched = switched;
       } else if (is_beside) {
-        int& first = beside.shares[at(i)] != 0 ? out.shared : out.beside;
-        if (first < 0) first = i;
+        if (out.beside < 0) out.beside = i;
         if (swings && beside.shown[at(i)] != 0) {
           const int states = part.component->signature().state_size();
           const std::uint64_t all = ~std::uint64_t{0} >> (kMostMasked - states);
@@ -490,6 +454,10 @@ IntegratorChoice choose_integrators(const System& system, const WaveCoupling& me
     if (part.integrator == StageKind::damped) {
       if (part.damping.theta == 0.0) continue;
       damping[at(i)] = part.damping;
+    }
+    if (asked(i) == StageKind::damped && !is_adaptive && system.slice() == nullptr) {
+      look_beside();
+      if (out.beside < 0 && !beside.parts.empty() && beside.parts[at(i)] != 0) out.beside = i;
     }
     is_damped[at(i)] = 1;
     ++out.damped_parts;
@@ -532,10 +500,6 @@ std::string IntegratorChoice::text(const System& system) const {
   if (beside >= 0) {
     text += fmt::format("; a one-sided part may bind {} within a step",
                         in_quotes(system.parts()[at(beside)].name));
-  }
-  if (shared >= 0) {
-    text += fmt::format("; a stiff resistance brings {} and others together",
-                        in_quotes(system.parts()[at(shared)].name));
   }
   if (fastest < 0) return text;
   const Part& part = system.parts()[at(fastest)];

@@ -45,14 +45,16 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
     if (auto live = without_idle_ports(stepped())) stepped_ = std::move(live);
   }
   find_change_over();
-  const bool is_open = options.method.kind() == WaveUpdate::automatic &&
-                       options.method.waves().integrator == StageKind::automatic;
+  const WaveCoupling& asked = options.method.waves();
+  const bool is_automatic = asked.integrator == StageKind::automatic;
   const auto is_nonlinear = [](const Part& part) { return !part.component->capabilities().linear; };
-  const bool may_be_cut = is_open && !options.sizes && !options.time.active();
+  const bool may_be_cut = options.method.kind() == WaveUpdate::automatic &&
+                          asked.integrator != StageKind::gauss && !options.sizes &&
+                          !options.time.active();
   const bool overshoots =
       stages > 1 && choice_.damped_parts > 0 &&
-      (choice_.beside >= 0 || std::ranges::any_of(system.parts(), is_nonlinear));
-  may_overshoot_ = may_be_cut && (overshoots || may_throw(system));
+      (choice_.beside >= 0 || (is_automatic && std::ranges::any_of(system.parts(), is_nonlinear)));
+  may_overshoot_ = may_be_cut && (overshoots || (is_automatic && may_throw(system)));
   if (is_as_given()) return;
   WaveCoupling& method = options_.method.waves();
   const std::size_t stepped_ports = stepped().scalar_ports().size();

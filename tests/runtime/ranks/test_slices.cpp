@@ -19,6 +19,7 @@
 #include <portwave/runtime/ranks/slice_builder.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
+#include <portwave/subsystems/catalogue/parts.hpp>
 
 #include "support/sliced_runs.hpp"
 #include "support/systems/counting_part.hpp"
@@ -142,6 +143,47 @@ TEST(Slices, GiveTheBitsOfOneProcessOfEveryNetwork) {
         expect_same(run_in_slices(network, options, even_cuts(network, ranks), 6), whole);
       }
     }
+  }
+}
+
+// No rule damps single parts there, and no watch sees what rings: the fastest decay is told, on every rank.
+TEST(Slices, TellWhatDecaysFasterThanAStep) {
+  SlicedNetwork network = chain(64 * 3 + 7);
+  const auto told = [&](const StepperOptions& options) {
+    std::vector<std::string> out(3);
+    ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
+      const Cuts cuts = even_cuts(network, 3);
+      const auto r = static_cast<std::size_t>(own->rank());
+      const System system = network.slice(cuts[r], cuts[r + 1]).build(*own);
+      StepperOptions shared = options;
+      shared.ranks = own;
+      Stepper stepper(system, shared);
+      out[r] = stepper.waves()->integrator();
+      if (r > 0) return RankedStepper(stepper).follow();
+      stepper.step();
+    });
+    for (const std::string& own : out) {  // what is told is the same on all
+      if (out[0].find("slices") != std::string::npos) {
+        EXPECT_EQ(own, out[0]);
+      }
+    }
+    return out[0];
+  };
+  EXPECT_EQ(told(options_of()), "");  // control
+  const auto add_braked = [&](const std::string& name, double damping_Ns_per_m) {
+    network.parts.push_back(
+        {name, parts::mass({.mass_kg = 1.0, .damping_Ns_per_m = damping_Ns_per_m}).build(), {}});
+    network.joints.push_back(
+        {joint::Free{}, {{static_cast<int>(network.parts.size()) - 1, "port"}}});
+  };
+  add_braked("slow", 300.0);  // hλ = 3
+  EXPECT_EQ(told(options_of()), "");
+  add_braked("braked", 1e6);
+  expect_says(told(options_of()), "\"braked\" decays by h·λ = 1e+04 within a step");
+  for (const StageKind integrator : {StageKind::gauss, StageKind::damped}) {
+    StepperOptions options = options_of();
+    options.method.waves().integrator = integrator;
+    EXPECT_EQ(told(options).find("slices"), std::string::npos);
   }
 }
 

@@ -207,6 +207,7 @@ class WaveEngine final : public StepEngine,
   void begin_watching();
   void resolve_method();
   void make_executor();
+  void look_for_decays_in_slices();
   void rehearse();
   void rehearse_retuning();
   void plan_step();
@@ -309,6 +310,7 @@ class WaveEngine final : public StepEngine,
   std::int64_t cut_steps_ = 0;             // taken in parts, from jump to jump of parameters
   std::optional<LawEnds> law_ends_;        // then, without damped stages
   std::optional<ResolutionWatch> watch_;   // not with slices
+  std::string undamped_;                   // with slices: what decays faster than a step
   std::optional<HiddenInputs> hidden_;     // likewise
   std::optional<InputChanges> changes_;    // for watch_, if all steps have one size
   std::optional<ChangeOver> change_over_;  // where storages may have damped steps among others

@@ -344,6 +344,7 @@ void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
 }
 
 std::string WaveEngine::integrator() const {
+  if (!undamped_.empty()) return undamped_;
   std::string text = run_.integrators().text(system());
   if (in_pieces_.steps > 0) {
     text += fmt::format("{}{} of {} steps, in which {}, in {} pieces", text.empty() ? "" : "; ",

@@ -5,7 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "step/event_watch.hpp"
 #include "step/non_finite.hpp"
 #include "step/waves/deadline_rehearsal.hpp"
@@ -75,6 +79,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
                        unrepeatable_parts(waves_));
   make_executor();
   plan_step();
+  look_for_decays_in_slices();
   if (together().has_whole() && options_.certify != Certify::none) {
     watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
@@ -97,6 +102,32 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
                    record(), watches_of(system, given));
     if (m.tolerance_per_part) sizes_->judge_parts();
   }
+}
+
+/// In slices no rule damps single parts, and no watch tells what rings: the fastest decay does.
+void WaveEngine::look_for_decays_in_slices() {
+  SlicesTogether* const slices = together().slices();
+  if (slices == nullptr || run_.options().method.waves().integrator != StageKind::automatic) return;
+  struct Fastest {
+    double h_lambda;
+    std::int64_t number;
+  } own{resolved_decay(run_.stages()), -1};
+  const System& given = system();
+  const std::vector<PartDecay> decays = fastest_decays(given, options_.step_s);
+  for (int part = 0; part < given.slice()->own_parts; ++part) {
+    const bool is_faster = decays[at(part)].h_lambda > own.h_lambda;
+    if (is_faster) own = {decays[at(part)].h_lambda, slices->number_of(part)};
+  }
+  for (const Fastest& other : slices->gathered(own)) {
+    if (other.number >= 0 && (own.number < 0 || other.h_lambda > own.h_lambda)) own = other;
+  }
+  if (own.number < 0) return;
+  undamped_ = fmt::format(
+      "in slices auto damps no parts, and nothing looks at how they move: {} decays by h·λ = "
+      "{:.3g} "
+      "within a step. Damp all (--set /method/integrator=\"damped\"), or let all conserve "
+      "(\"gauss\")",
+      in_quotes(together().name_of(given, static_cast<int>(own.number))), own.h_lambda);
 }
 
 /// Locates the data that the watch examines.

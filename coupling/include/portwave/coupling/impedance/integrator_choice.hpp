@@ -44,9 +44,7 @@ struct IntegratorChoice {
   int driven = -1;    ///< the first of those that it damps because an input drives them
   int turning = -1;   ///< … because rigid joints tie them whose directions turn with states
   int beside = -1;    ///< the first of those that it damps because a one-sided part may bind them
-  int shared =
-      -1;  ///< the first of those that it damps because a stiff resistance brings them together
-  int thrown = -1;  ///< the first that conserves, although it has a decay beyond thrown_decay
+  int thrown = -1;    ///< the first that conserves, although it has a decay beyond thrown_decay
   int oscillating =
       -1;  ///< the first that is damped in an island where energy may swing to and fro
   PartDecay decay = {};
