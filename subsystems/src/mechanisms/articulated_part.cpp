@@ -505,45 +505,6 @@ void ArticulatedPart::gradients(const double* x, double* g) const {
                              .g = g});
 }
 
-/// Velocities cancel in M⁻¹p, and slopes in their recursion: a body that floats moves by what its joints leave. With
-/// the kinetic energy T a velocity is of terms up to √(2T M⁻¹_kk), a slope by an angle of terms up to 2T and g√(m M_kk),
-/// m being the mass that hangs on the joint.
-void ArticulatedPart::add_gradient_terms(const double* /*x*/, const double* x_next,
-                                         const double* /*g*/, double* terms) const {
-  const Tree& tree = design_.tree;
-  const int nq = tree.positions, nv = tree.velocities;
-  MassMatrix L;
-  tree.mass_matrix(x_next, L);
-  const VelocityVector inertia = L.diagonal();
-  if (!factorise(L)) return;
-  VelocityVector w = Eigen::Map<const VelocityVector>(x_next + nq, nv);
-  solve(L, w.data());
-  const double motion = std::max(0.0, w.dot(Eigen::Map<const VelocityVector>(x_next + nq, nv)));
-  for (int k = 0; k < nv; ++k) {  // M⁻¹_kk from a column of L⁻¹
-    double inverse = 0.0;
-    for (int i = k; i < nv; ++i) {
-      w[i] = i == k ? 1.0 : 0.0;
-      for (int j = k; j < i; ++j) w[i] -= L(i, j) * w[j];
-      w[i] /= L(i, i);
-      inverse += w[i] * w[i];
-    }
-    terms[nq + k] += std::sqrt(motion * inverse);
-  }
-  for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
-    const Body& body = tree.bodies[i];
-    const double weight = std::sqrt(tree.gravity * tree.weight[i]);  // g√m
-    if (body.kind == JointKind::revolute) {
-      terms[body.q] += motion + weight * std::sqrt(inertia[body.v]);
-    } else if (has_quaternion(body.kind)) {
-      double turned = 0.0;
-      for (int k = 0; k < 3; ++k) turned = std::max(turned, inertia[turn_of(body) + k]);
-      for (int k = 0; k < 4; ++k) {
-        terms[quaternion_of(body) + k] += motion + weight * std::sqrt(turned);
-      }
-    }
-  }
-}
-
 /// Frames depend on all positions, and turns on their quaternions and momenta.
 bool ArticulatedPart::structure_depends_on(int state) const {
   const Tree& tree = design_.tree;

@@ -48,8 +48,6 @@ class ArticulatedPart final : public NonlinearPortHamiltonian,
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
-  void add_gradient_terms(const double* x, const double* x_next, const double* g,
-                          double* terms) const override;
   bool structure_depends_on(int state) const override;
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override;

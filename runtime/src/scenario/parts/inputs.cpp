@@ -42,9 +42,7 @@ const KeyTable<SettableKeys>& settable_keys() {
 }
 
 constexpr std::string_view kSignalsHaveAKind =
-    "\nA signal of \"signals\" is given as {\"kind\": \"signal\", \"signal\": its name}, what a "
-    "program "
-    "sets as {\"kind\": \"settable\"}";
+    "\nA signal of \"signals\" is given as {\"kind\": \"signal\", \"signal\": its name}";
 
 /// Whether the input is given without an object: by a number, or by an expression.
 bool is_short(const Node& node) { return node.json().is_number() || node.json().is_string(); }
