@@ -13,8 +13,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "adapters/discrete_fmu.hpp"
 #include "adapters/fmi/fmu_forecast.hpp"
 #include "adapters/fmu_pair.hpp"
+#include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/step/part_defects.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
@@ -197,23 +199,27 @@ TEST(ForwardFmu, StepsOnceWhateverIsIteratedOrCommittedAgain) {
   FmuFolder folder;
   const Pair pair;
   const System system = pair.build(folder);
-  // One evaluation, and next to nothing in the tank: the guard has to commit again.
-  WaveCoupling method;
-  method.kind = WaveUpdate::peaceman_rachford;
-  method.iterations = 1;
-  method.impedance = {40.0};
-  method.guard = true;
-  method.tank.initial_J = 1e-9;
-  StepperOptions o{.method = method};
-  o.step_s = kStep;
-  Stepper stepper(system, o);
-  stepper.step(10);  // the first step starts the instance
-  const double steps = stepper.state(0)[2], calls = stepper.state(0)[3];
-  stepper.step(100);
-  ASSERT_NE(stepper.waves()->guard(), nullptr);
-  EXPECT_GT(stepper.waves()->guard()->trials, 0);
-  EXPECT_EQ(stepper.state(0)[2] - steps, 100.0);
-  EXPECT_EQ(stepper.state(0)[3] - calls, 100.0);
+  std::int64_t trials = 0;
+  // One evaluation, and next to nothing in the tank: with some of these the guard has to commit again.
+  for (const double impedance : {0.04, 0.4, 4.0, 40.0, 4e3, 4e4}) {
+    WaveCoupling method;
+    method.kind = WaveUpdate::peaceman_rachford;
+    method.iterations = 1;
+    method.impedance = {impedance};
+    method.guard = true;
+    method.tank.initial_J = 1e-9;
+    StepperOptions o{.method = method};
+    o.step_s = kStep;
+    Stepper stepper(system, o);
+    stepper.step(10);  // the first step starts the instance
+    const double steps = stepper.state(0)[2], calls = stepper.state(0)[3];
+    stepper.step(100);
+    ASSERT_NE(stepper.waves()->guard(), nullptr);
+    trials += stepper.waves()->guard()->trials;
+    EXPECT_EQ(stepper.state(0)[2] - steps, 100.0) << impedance;
+    EXPECT_EQ(stepper.state(0)[3] - calls, 100.0) << impedance;
+  }
+  EXPECT_GT(trials, 0);
 }
 
 TEST(ForwardFmu, StaysStableWhereSamplesDiverge) {
@@ -374,9 +380,13 @@ TEST_P(ForwardFault, LeavesTheLastStateAndCannotGoOn) {
     EXPECT_EQ(stepper.state(0)[1], last);
     EXPECT_EQ(stepper.step_index(), steps);
     EXPECT_NEAR(last, pair.whole(kStep, static_cast<int>(steps)), 1e-3);
-    // The spring may have stepped by then.
-    EXPECT_NE(failure_of([&] { stepper.step(); }), "");
+    // The spring may have stepped by then: no further step is one of this run.
+    for (int again = 0; again < 2; ++again) {
+      const std::string more = failure_of([&] { stepper.step(); });
+      EXPECT_TRUE(has(more, words) || has(more, "begin a new run")) << more;
+    }
     EXPECT_EQ(stepper.step_index(), steps);
+    EXPECT_EQ(stepper.state(0)[1], last);
   }
 }
 
@@ -398,6 +408,74 @@ TEST(ForwardFmu, IsTheWayOfAnFmuThatLies) {
   Stepper stepper(system, options(kStep, 30, 1e-11));
   stepper.step(200);
   EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 200), 1e-9);
+}
+
+/// Solvers of some FMUs are disturbed by what is read between new inputs and a step, by 2 % in one of another tool.
+TEST(ForwardFmu, LooksOnlyWhereInputsFeedThrough) {
+  for (const std::string integral : {"x", ""}) {
+    FmuFolder folder;
+    const auto file = folder.add(
+        "mass.fmu", FmuRecipe{.version = 2, .library = "looked_at", .saves_state = false});
+    const auto spring = folder.add(
+        "spring.fmu", FmuRecipe{.version = 2, .library = "spring", .saves_state = false});
+    SystemBuilder builder;
+    builder.add("mass", make_fmu_part(part_options(file, takes_force(integral),
+                                                   {{"mass", 2.0}, {"d", 0.1}, {"start.x", 0.2}}))
+                            .component);
+    builder.add("spring", make_fmu_part(part_options(spring, testing::takes_speed(),
+                                                     {{"k", 100.0}, {"d", 0.5}, {"start.x", 0.2}}))
+                              .component);
+    builder.join(joint::CommonFlow{}, {"mass.port", "spring.port"});
+    const System system = builder.build();
+    Stepper stepper(system, options(kStep, 30, 1e-11));
+    stepper.step(300);
+    EXPECT_NEAR(stepper.state(0)[1], Pair().whole(kStep, 300), 1e-8) << integral;
+  }
+}
+
+/// A ball on a floor, whose steps end early for its impacts: each is completed, and taken once.
+TEST(ForwardFmu, StepsThroughEvents) {
+  const double g = 9.81, first_s = std::sqrt(2.0 / g);
+  for (const bool in_process : {false, true}) {
+    FmuFolder folder;
+    FmuPartOptions o = part_options(testing::add_discrete(folder), takes_force(),
+                                    {{"g", g}, {"x0", 1.0}, {"bounces", 1.0}}, 0.05);
+    o.rollback = false;
+    o.process = in_process;
+    o.outputs = {"x", "v", "returns", "beats"};
+    SystemBuilder builder;
+    builder.add("ball", make_fmu_part(o).component);
+    builder.join(joint::Free{}, {"ball.port"});
+    const System system = builder.build();
+    Stepper stepper(system, options(0.05, 60, 1e-12));
+    for (int n = 1; n <= 17; ++n) {
+      stepper.step();
+      const double t = 0.05 * n, after_s = t - first_s;
+      const double height = after_s < 0.0
+                                ? 1.0 - 0.5 * g * t * t
+                                : 0.5 * g * first_s * after_s - 0.5 * g * after_s * after_s;
+      EXPECT_NEAR(stepper.state(0)[0], height, 1e-9) << n << " " << in_process;
+    }
+    EXPECT_GE(stepper.state(0)[2], 1.0);
+  }
+}
+
+TEST(ForwardFmu, EachReplicaHasInstancesOfItsOwn) {
+  for (const bool saves : {false, true}) {
+    FmuFolder folder;
+    Pair pair;
+    pair.saves_state = saves;
+    const System system = pair.build(folder);
+    Ensemble ensemble(system, 3, options(kStep, 30, 1e-11));
+    EXPECT_FALSE(ensemble.in_lanes());
+    for (const int steps : {40, 60}) ensemble.step(steps);
+    std::vector<double> state(static_cast<std::size_t>(ensemble.state_size()));
+    for (int replica = 0; replica < 3; ++replica) {
+      ensemble.get_state(replica, state);
+      EXPECT_NEAR(state[1], pair.whole(kStep, 100), 1e-9) << replica << " " << saves;
+      EXPECT_EQ(state[2], 100.0) << replica << " " << saves;
+    }
+  }
 }
 
 TEST(ForwardFmu, RefusesByName) {

@@ -66,6 +66,15 @@ std::vector<Hostile> hostile_fmus() {
        "no modelDescription.xml"},
       {"broken_xml", description("</ModelVariables>", "</Model"),
        "modelDescription.xml, line 19: is no XML: "},
+      {"deep_xml",
+       [](auto& members) {
+         std::string deep;
+         for (int level = 0; level < 200'000; ++level) deep += "<a>";
+         for (int level = 0; level < 200'000; ++level) deep += "</a>";
+         std::string& text = members[0].content;
+         text.insert(text.find("</ModelVariables>"), deep);
+       },
+       "more than 1000 deep"},
       {"other_xml", [](auto& members) { members[0].content = "<html/>"; },
        "holds no fmiModelDescription"},
       {"fmi_1", description("fmiVersion=\"2.0\"", "fmiVersion=\"1.0\""), "FMI 1.0"},

@@ -208,7 +208,7 @@ void IslandAccounts::look_at_sources(int island, const CommittedStep& step) cons
   need_states_();
   const double sent = static_cast<double>(
       sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
-        sum[0] += rounding_.sent_by_itself(part, step.record);
+        sum[0] += rounding_.sent_by_itself(part, step);
       })[0]);
   at(kSent, island) = std::max(at(kSent, island), sent);
 }

@@ -116,14 +116,22 @@ double StepRounding::storage(int part, const double* record) const {
       scratch_->x.data());
 }
 
-double StepRounding::sent_by_itself(int part, const double* record) const {
+double StepRounding::sent_by_itself(int part, const CommittedStep& step) const {
   const PartSlot& slot = waves_.slot(part);
   const BatchSlot& batch = waves_.batch(slot.batch);
+  double sum = 0.0;
+  if (!batch.capabilities.knows_energy) {
+    for (int j = 0; j < batch.batch->wave_size(); ++j) {
+      const int at = slot.wave + j * slot.stride;
+      const double a = step.a[at], b = step.b[at];
+      sum += 0.5 * (a - b) * (a + b);
+    }
+    return std::abs(sum);
+  }
   if (!batch.driven || batch.batch->wave_size() == 0) return 0.0;
   double* const offset = scratch_->waves.data();
   if (batch.affine == nullptr) return 0.0;
-  batch.affine->affine_offset(slot.lane, record + batch.record, offset);
-  double sum = 0.0;
+  batch.affine->affine_offset(slot.lane, step.record + batch.record, offset);
   for (int j = 0; j < batch.batch->wave_size(); ++j) sum += 0.5 * offset[j] * offset[j];
   return sum;
 }

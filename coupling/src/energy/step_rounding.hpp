@@ -24,8 +24,9 @@ class StepRounding {
   StepRounding& operator=(const StepRounding&) = delete;
 
   /// ½|S(0)|² of a part with driven external inputs: its emission without incident waves. Zero if it has no
-  /// driven inputs or is not linear. `record` is frozen.
-  double sent_by_itself(int part, const double* record) const;
+  /// driven inputs or is not linear. Of an opaque part, a source that is metered: what went through its ports.
+  /// The record is frozen.
+  double sent_by_itself(int part, const CommittedStep& step) const;
   /// H of a part that has equations, in a record [J].
   double storage(int part, const double* record) const;
   /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.

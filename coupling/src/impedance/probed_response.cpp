@@ -23,6 +23,8 @@ using Matrix = Eigen::MatrixXd;
 /// Of the waves that a part sends out by itself, and at least: what its ports are probed with [√J].
 constexpr double kRelativeStep = 1e-3;
 constexpr double kLeastStep = 1e-6;
+/// Parts with a solver of their own may answer small steps by jumps, and fail: these are tried one after the other.
+constexpr double kLargerSteps[] = {1.0, 1e3, 1e6};
 /// Where a port reflects nearly everything its response is lost in differences.
 constexpr double kReflectsAll = 0.999;
 constexpr double kLargeMove = 1e3;
@@ -52,7 +54,8 @@ class Probe {
         component_.capabilities().linear ? batch_->affine_map() : nullptr;
     if (affine != nullptr) {
       affine->affine_matrix(0, D.data());
-    } else if (!differentiate(D)) {
+    } else if (!std::ranges::any_of(kLargerSteps,
+                                    [&](double factor) { return differentiate(D, factor); })) {
       return std::nullopt;
     }
     if (!D.allFinite()) return std::nullopt;
@@ -61,13 +64,13 @@ class Probe {
 
  private:
   template <class RowMajor>
-  bool differentiate(RowMajor& D) {
+  bool differentiate(RowMajor& D, double larger) {
     const Eigen::Index ports = D.rows();
     std::fill(a_.begin(), a_.end(), 0.0);
     if (!scatter(b_[0])) return false;
     double square = 0.0;
     for (Eigen::Index j = 0; j < ports; ++j) square += b_[0][at(j)] * b_[0][at(j)];
-    const double step = std::max(kRelativeStep * std::sqrt(square), kLeastStep);
+    const double step = larger * std::max(kRelativeStep * std::sqrt(square), kLeastStep);
     for (Eigen::Index j = 0; j < ports; ++j) {
       for (const int side : {0, 1}) {
         a_[at(j)] = side == 0 ? step : -step;

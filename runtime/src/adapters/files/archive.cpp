@@ -4,7 +4,9 @@
 #include <fstream>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <vector>
 #include <zip.h>
 
@@ -70,6 +72,7 @@ void Archive::check_members(std::uint64_t file_bytes) {
     refuse_archive(fmt::format("holds {} files, more than {}", members, archive_limits::kMembers));
   }
   std::uint64_t sum = 0;
+  std::unordered_set<std::string_view> names;
   for (std::int64_t i = 0; i < members; ++i) {
     zip_stat_t stat;
     const auto number = static_cast<zip_uint64_t>(i);
@@ -82,6 +85,8 @@ void Archive::check_members(std::uint64_t file_bytes) {
           fmt::format("the file {} in it {}: nothing was unpacked", in_quotes(name), why));
     };
     if (const auto why = defect_of_name(name); !why.empty()) refuse_member(why);
+    // Which of two is meant others may see otherwise.
+    if (!names.insert(name).second) refuse_member("is there twice");
     if (stat.encryption_method != ZIP_EM_NONE) refuse_member("is encrypted");
     zip_uint8_t system = 0;
     zip_uint32_t attributes = 0;
@@ -160,7 +165,7 @@ void Archive::unpack(std::string_view prefix, const std::filesystem::path& folde
       out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
     });
     out.close();
-    if (!out) refuse_archive(fmt::format("{} cannot be written", to.string()));
+    if (!out) refuse_archive(fmt::format("the file {} in it cannot be written", in_quotes(name)));
     // Programs that an FMU brings may be started by it.
     std::filesystem::permissions(to, std::filesystem::perms::owner_all, error);
   }

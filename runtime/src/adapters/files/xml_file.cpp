@@ -20,6 +20,27 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 constexpr std::size_t kLineBlock = 4096;  // bytes, of which the newlines before are known
+constexpr int kMostLevels = 1000;         // readers go into elements by recursion
+
+/// The first element that lies too deep; null: none.
+pugi::xml_node too_deep(const pugi::xml_document& document) {
+  int level = 0;
+  pugi::xml_node at = document.first_child();
+  while (at) {
+    if (level >= kMostLevels) return at;
+    if (const pugi::xml_node inner = at.first_child()) {
+      at = inner;
+      ++level;
+      continue;
+    }
+    while (level > 0 && !at.next_sibling()) {
+      at = at.parent();
+      --level;
+    }
+    at = at.next_sibling();
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -33,7 +54,13 @@ XmlFile::XmlFile(std::string name, std::string text)
   }
   // Entities are those of XML alone, and a document type, which could define others, is not read.
   const pugi::xml_parse_result result = document_.load_buffer(text_.data(), text_.size());
-  if (result) return;
+  if (result) {
+    if (const pugi::xml_node at = too_deep(document_)) {
+      throw ConfigError("", fmt::format("{}: elements lie in one another, more than {} deep",
+                                        place(at), kMostLevels));
+    }
+    return;
+  }
   throw ConfigError("", fmt::format("{}, line {}: is no XML: {}", name_, line_at(result.offset),
                                     result.description()));
 }

@@ -21,6 +21,9 @@ constexpr int kMostEvaluations = 40;
 /// Steps that do not repeat, or an inner solver with a tolerance of its own, let a solve end here.
 constexpr double kStagnates = 1e-7;
 constexpr double kStagnatesUnrepeated = 1e-3;  // of the largest waves so far
+/// A solver within that chooses its steps answers inputs that hardly differ by jumps: after so many evaluations that
+/// gain nothing, a solve ends with what steps that do not repeat may leave.
+constexpr int kGivesUp = 5;
 
 std::vector<const Variable*> inputs_of(const PartSetup& setup) {
   std::vector<const Variable*> out;
@@ -206,7 +209,13 @@ LaneStatus FmuBatch::advance(LaneRange /*lanes*/, double* record, const double* 
   store(next + layout_.model);
   next[layout_.model] = kSlopes;
   next[layout_.warm] = kNothing;
-  const bool is_finite = std::all_of(next + layout_.integrals, next + layout_.size,
+  for (std::size_t k = 0; k < setup_.outputs.size(); ++k) {
+    if (std::isfinite(next[layout_.outputs + k])) continue;
+    throw LaneException(0, fmt::format("the FMU {}: its output {} is not finite",
+                                       in_quotes(setup_.fmu->file().filename().string()),
+                                       in_quotes(setup_.outputs[k]->name)));
+  }
+  const bool is_finite = std::all_of(next + layout_.integrals, next + layout_.inputs,
                                      [](double value) { return std::isfinite(value); });
   return is_finite ? LaneStatus{} : LaneStatus{0, StepFault::not_finite};
 }
@@ -417,7 +426,8 @@ StepFault FmuBatch::iterate(const double* record, const double* a, Aim aim, doub
     last = residual;
     const double goal = std::max(tolerance * size, work.rounding);
     model.largest = std::max(model.largest, size);
-    const double least = floor_ > 0.0 ? kStagnatesUnrepeated * model.largest : kStagnates * size;
+    const bool is_rough = floor_ > 0.0 || stalls >= kGivesUp;
+    const double least = is_rough ? kStagnatesUnrepeated * model.largest : kStagnates * size;
     const bool has_stalled = stalls >= 2 && has_measured && residual <= least;
     if (residual <= goal || has_stalled) {
       outgoing(a, work.u, work.y, b);

@@ -22,6 +22,8 @@ class PortAccess {
   void set_inputs(Instance& instance, const double* u, const double* others);
   /// Before a step whose inputs are set: what the mean of the answers needs from its beginning.
   void begin(Instance& instance);
+  /// In its place where the answers are still those that were read last.
+  void begin_as_read() { began_ = read_; }
   /// After it: ȳ, the mean answers over the step.
   void end(Instance& instance, double step_s, double* mean);
   /// How far rounding may have moved the means that `end` gave: increments of large integrals are small.

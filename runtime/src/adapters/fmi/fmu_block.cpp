@@ -112,8 +112,7 @@ block::Handle make_fmu_block(const FmuBlockOptions& options) {
   setup.start = fmi::find_start_values(*setup.variables, options.start, issues);
   for (const std::string& name : options.inputs) {
     const std::string where = "/signals/" + escape_key(name);
-    const fmi::Variable* const own =
-        fmi::find_number(*setup.variables, name, fmi::Role::input, where, issues);
+    const fmi::Variable* const own = fmi::find_driven(*setup.variables, name, where, issues);
     if (own != nullptr) setup.inputs.push_back(own);
   }
   const auto names = options.outputs.empty() ? std::nullopt : std::optional(options.outputs);

@@ -169,7 +169,7 @@ LaneStatus ForwardBatch::take(LaneRange /*lanes*/, const double* record, double*
   const std::lock_guard lock(work.mutex);
   try {
     if (work.program == nullptr && record[0] == 0.0) {
-      work.program = std::make_unique<ForwardProgram>(setup_);
+      work.program = std::make_unique<ForwardProgram>(setup_, known_->looks_first);
     }
     if (work.program == nullptr || static_cast<double>(work.program->steps()) != record[0]) {
       throw FmuFault(

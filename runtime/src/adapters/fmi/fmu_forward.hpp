@@ -15,12 +15,15 @@ namespace portwave::fmi {
 /// An instance that takes one step after the other, from the start.
 class ForwardProgram {
  public:
-  /// Errors: as start_instance.
-  explicit ForwardProgram(const PartSetup& setup);
+  /// `looks_first`: answers are read once new inputs are set, before the step. Where inputs do not change them at once,
+  /// nothing is read there: solvers of some FMUs are disturbed by it. Errors: as start_instance.
+  ForwardProgram(const PartSetup& setup, bool looks_first);
 
   /// A step with these inputs of the ports [SI units] and others [the FMU's]. `shown`: the outputs after it.
   /// Errors: FmuFault.
   void step(double step_s, const double* u, const double* others, PortStep& out, double* shown);
+  /// Whether these inputs change the answers at once, of whatever size. Errors: FmuFault.
+  bool feels(const double* u, const double* others);
   /// What inputs of the ports change of the answers at once: ports × ports. Needs no step. Errors: FmuFault.
   void feel_through(Eigen::MatrixXd& through);
   /// The answers and the outputs now.
@@ -33,11 +36,12 @@ class ForwardProgram {
   double time_s(double step_s) const;
 
   const PartSetup& setup_;
+  bool looks_first_;
   Program program_;
   PortAccess access_;
   VariableList answers_, shown_;
   std::int64_t steps_ = 0;
-  std::vector<double> u_, others_, largest_, read_, integrals_;
+  std::vector<double> u_, others_, largest_, read_, integrals_, ends_;  // ends_: answers [SI units]
   Eigen::MatrixXd felt_;
 };
 
@@ -47,7 +51,8 @@ struct Trials {
 
   AffineAnswer first;  ///< what the first step answers
   Forecast forecast;
-  bool feeds_through = false;  ///< inputs of ports change answers at once
+  bool looks_first = false;  ///< inputs change answers at once: steps look at them (ForwardProgram)
+  bool feeds_through = false;  ///< those of ports do, and what they change can be felt
   double difference =
       0.0;  ///< of a first step that another instance repeats, relative to the answers
   double available_J = 0.0;            ///< as FirstSteps

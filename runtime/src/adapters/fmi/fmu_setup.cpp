@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -177,9 +178,12 @@ PortVariables find_port(FmuVariables& variables, const FmuPort& port, const std:
   return out;
 }
 
+/// What it is the value of, whatever its name: aliases have the same.
+auto value_of(const Variable& own) { return std::tuple(own.type, own.reference, own.element); }
+
 void expect_different(const std::vector<PortVariables>& ports, Issues& issues) {
   std::set<std::string> names;
-  std::set<const Variable*> variables;
+  std::set<decltype(value_of({}))> values;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const std::string where = fmt::format("/ports/{}", i);
     if (!names.insert(ports[i].name).second) {
@@ -187,7 +191,7 @@ void expect_different(const std::vector<PortVariables>& ports, Issues& issues) {
           {where + "/name", fmt::format("there are two ports {}", in_quotes(ports[i].name))});
     }
     for (const Variable* const own : {ports[i].input, ports[i].output}) {
-      if (own == nullptr || variables.insert(own).second) continue;
+      if (own == nullptr || values.insert(value_of(*own)).second) continue;
       issues.push_back(
           {where, fmt::format("{} belongs to another port already", in_quotes(own->name))});
     }
@@ -278,6 +282,19 @@ const Variable* find_number(FmuVariables& variables, const std::string& name,
     return nullptr;
   }
   return found;
+}
+
+const Variable* find_driven(FmuVariables& variables, const std::string& name,
+                            const std::string& where, Issues& issues) {
+  const Variable* const found = variables.find(name);
+  const bool is_parameter = found != nullptr && found->role == Role::parameter;
+  if (is_parameter && !found->is_tunable) {
+    issues.push_back({where, fmt::format("{} is a parameter that is not tunable: it cannot change "
+                                         "in a run. Set it in \"start\"",
+                                         in_quotes(name))});
+    return nullptr;
+  }
+  return find_number(variables, name, is_parameter ? Role::parameter : Role::input, where, issues);
 }
 
 std::vector<const Variable*> find_outputs(FmuVariables& variables,
@@ -403,10 +420,11 @@ PartSetup find_variables(const FmuPartOptions& options) {
   expect_different(out.ports, issues);
   for (const std::string& name : options.inputs) {
     const std::string where = "/inputs/" + escape_key(name);
-    const Variable* const own = find_number(*out.variables, name, Role::input, where, issues);
+    const Variable* const own = find_driven(*out.variables, name, where, issues);
     if (own == nullptr) continue;
-    const bool is_of_port =
-        std::ranges::find(out.ports, own, &PortVariables::input) != out.ports.end();
+    const bool is_of_port = std::ranges::any_of(out.ports, [&](const PortVariables& port) {
+      return port.input != nullptr && value_of(*port.input) == value_of(*own);
+    });
     if (is_of_port) {
       issues.push_back(
           {where, fmt::format("{} belongs to a port: it cannot be driven too", in_quotes(name))});

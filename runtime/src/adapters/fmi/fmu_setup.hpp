@@ -58,6 +58,9 @@ std::vector<StartValue> find_start_values(FmuVariables& variables,
 /// A variable, or an element of an array, that is a number, of a role; null, and noted at `where`, if there is none.
 const Variable* find_number(FmuVariables& variables, const std::string& name,
                             std::optional<Role> role, const std::string& where, Issues& issues);
+/// What may be driven in a run: an input, or a tunable parameter; as find_number.
+const Variable* find_driven(FmuVariables& variables, const std::string& name,
+                            const std::string& where, Issues& issues);
 /// Names of outputs found, or all outputs that are numbers; arrays stand for their elements.
 std::vector<const Variable*> find_outputs(FmuVariables& variables,
                                           const std::optional<std::vector<std::string>>& names,

@@ -52,7 +52,7 @@ class TrialRunner {
   /// Steps with inputs that `set` gives, step by step. A fault ends the run, but for its first step.
   template <class Set>
   std::vector<PortStep> run(std::size_t steps, Trials& out, const Set& set) {
-    ForwardProgram program(setup_);
+    ForwardProgram program(setup_, out.looks_first);
     std::vector<PortStep> run;
     std::vector<double> inputs(ports_ + others_, 0.0), answers(ports_);
     program.read(answers.data(), shown_.data());
@@ -75,17 +75,34 @@ class TrialRunner {
         out.is_finite = out.is_finite && n > 0;
         break;
       }
-      for (std::size_t j = 0; j < ports_; ++j) {
-        const auto i = static_cast<Eigen::Index>(j);
-        const double before = n > 0 ? run.back().end[i] : answers[j];
-        out.feeds_through = out.feeds_through || step.begin[i] != before;
-      }
       run.push_back(std::move(step));
     }
     return run;
   }
+  /// Whether inputs change answers at once, told by an instance of its own.
+  bool looks_first() {
+    constexpr int kSteps = 4;
+    ForwardProgram program(setup_, /*looks_first=*/true);
+    Excitation excitation;
+    std::vector<double> u(ports_), others = rest_;
+    PortStep step(ports_, others_);
+    for (int n = 0; n < kSteps; ++n) {
+      for (double& own : u) own = kInput * excitation.next();
+      for (std::size_t k = 0; k < others_; ++k) {
+        if (is_continuous(*setup_.inputs[k]))
+          others[k] = rest_[k] + kInput * std::max(1.0, std::abs(rest_[k])) * excitation.next();
+      }
+      if (program.feels(u.data(), others.data())) return true;
+      try {
+        program.step(h_, u.data(), others.data(), step, shown_.data());
+      } catch (const FmuFault&) {
+        break;  // told where its steps count
+      }
+    }
+    return false;
+  }
   void read_rest() {
-    ForwardProgram program(setup_);
+    ForwardProgram program(setup_, /*looks_first=*/false);
     std::vector<double> answers(ports_);
     rest_.resize(others_);
     program.read(answers.data(), shown_.data());
@@ -109,8 +126,9 @@ double amplitude(double slope, double own) {
 
 }  // namespace
 
-ForwardProgram::ForwardProgram(const PartSetup& setup)
+ForwardProgram::ForwardProgram(const PartSetup& setup, bool looks_first)
     : setup_(setup),
+      looks_first_(looks_first),
       program_(setup.fmu, setup.name, setup.start, setup.start_s, setup.isolation, setup.shown(),
                /*saves=*/false),
       access_(setup),
@@ -121,6 +139,7 @@ ForwardProgram::ForwardProgram(const PartSetup& setup)
       largest_(setup.ports.size(), kInput),
       read_(setup.ports.size()),
       integrals_(setup.ports.size()),
+      ends_(setup.ports.size()),
       felt_(static_cast<Eigen::Index>(setup.ports.size()),
             static_cast<Eigen::Index>(setup.ports.size())) {
   Instance& instance = program_.instance();
@@ -129,6 +148,8 @@ ForwardProgram::ForwardProgram(const PartSetup& setup)
   instance.finish();
   access_.take_integrals(integrals_.data());
   access_.set_integrals(integrals_.data());
+  instance.get(answers_, ends_.data());
+  for (std::size_t j = 0; j < ends_.size(); ++j) ends_[j] *= setup_.ports[j].output_factor;
 }
 
 void ForwardProgram::read(double* answers, double* shown) {
@@ -151,13 +172,18 @@ void ForwardProgram::step(double step_s, const double* u, const double* others, 
                           double* shown) {
   Instance& instance = program_.instance();
   std::copy_n(u, u_.size(), u_.begin());
-  access_.set_inputs(instance, u_.data(), others_.data());
-  instance.ask(answers_, out.begin.data());
-  if (!std::equal(others_.begin(), others_.end(), others)) {
-    std::copy_n(others, others_.size(), others_.begin());
+  if (looks_first_) {
     access_.set_inputs(instance, u_.data(), others_.data());
+    instance.ask(answers_, out.begin.data());
   }
-  access_.begin(instance);
+  const bool is_set = looks_first_ && std::equal(others_.begin(), others_.end(), others);
+  std::copy_n(others, others_.size(), others_.begin());
+  if (!is_set) access_.set_inputs(instance, u_.data(), others_.data());
+  if (looks_first_) {
+    access_.begin(instance);
+  } else {
+    access_.begin_as_read();
+  }
   program_.step(time_s(step_s), step_s);
   instance.ask(answers_, out.end.data());
   instance.ask(shown_, shown);
@@ -168,13 +194,24 @@ void ForwardProgram::step(double step_s, const double* u, const double* others, 
   for (std::size_t j = 0; j < u_.size(); ++j) {
     const auto i = static_cast<Eigen::Index>(j);
     largest_[j] = std::max(largest_[j], std::abs(u_[j]));
-    out.begin[i] *= setup_.ports[j].output_factor;
     out.end[i] *= setup_.ports[j].output_factor;
+    out.begin[i] = looks_first_ ? out.begin[i] * setup_.ports[j].output_factor : ends_[j];
+    ends_[j] = out.end[i];
     out.inputs[i] = u_[j];
   }
   for (std::size_t k = 0; k < others_.size(); ++k) {
     out.inputs[static_cast<Eigen::Index>(u_.size() + k)] = others_[k];
   }
+}
+
+bool ForwardProgram::feels(const double* u, const double* others) {
+  Instance& instance = program_.instance();
+  access_.set_inputs(instance, u, others);
+  instance.get(answers_, read_.data());
+  for (std::size_t j = 0; j < ends_.size(); ++j) {
+    if (read_[j] * setup_.ports[j].output_factor != ends_[j]) return true;
+  }
+  return false;
 }
 
 void ForwardProgram::feel_through(Eigen::MatrixXd& through) {
@@ -208,6 +245,7 @@ Trials try_forward(const PartSetup& setup, double step_s) {
   Trials out(ports, others);
   TrialRunner trials(setup, step_s);
   trials.read_rest();
+  out.looks_first = trials.looks_first();
   const std::size_t steps = Forecast::steps_to_fit(ports, others);
   const auto at_rest = [](std::size_t, std::vector<double>&) {};
   std::vector<std::vector<PortStep>> runs;
@@ -253,9 +291,9 @@ Trials try_forward(const PartSetup& setup, double step_s) {
   const bool may_feel = std::ranges::all_of(setup.ports, [&](const PortVariables& port) {
     return port.input->clocks == 0 && !(has_events && port.input->is_discrete);
   });
-  out.feeds_through = out.feeds_through && may_feel;
+  out.feeds_through = out.looks_first && may_feel;
   Eigen::MatrixXd through = Eigen::MatrixXd::Zero(p, p);
-  if (out.feeds_through) ForwardProgram(setup).feel_through(through);
+  if (out.feeds_through) ForwardProgram(setup, true).feel_through(through);
   out.forecast.fit(runs, out.first, through);
   return out;
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "adapters/structures/response_sign.hpp"
+#include "adapters/structures/structure_files.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::structures {
@@ -332,8 +333,9 @@ class Finder {
         measured_.emplace(std::pair(Key{end.element, end.input}, end.output), 0);
     if (is_new) {
       try {
+        const bool in_a_process = options_.in_a_process || !proxied_file(element.source).empty();
         known->second = response_sign(element, end.input, end.output, all_.start_s.value_or(0.0),
-                                      options_.step_s, options_.in_a_process, issues_);
+                                      options_.step_s, in_a_process, issues_);
       } catch (const std::exception& error) {
         issues_.push_back({element.where, fmt::format("{} cannot be started: {}",
                                                       in_quotes(element.name), error.what())});

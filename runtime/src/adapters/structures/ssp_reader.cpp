@@ -29,6 +29,7 @@ struct Description {
 
   /// What `find` of the files takes for a source: those that are relative are so to the description.
   std::string uri_of(const std::string& source) const {
+    if (const std::string own(proxied_file(source)); !own.empty()) return uri_of(own);
     const bool is_relative = !source.starts_with('/') && source.find("://") == std::string::npos;
     return is_relative && !source.empty() ? base + source : source;
   }
@@ -274,10 +275,9 @@ class SspReader {
       return own.fail(at, fmt::format("the component {} has no source: nothing implements it",
                                       in_quotes(name)));
     }
-    const std::string implementation = attribute(at, "implementation");
-    if (!implementation.empty() && implementation != "any" && implementation != "CoSimulation") {
-      return own.fail(at, fmt::format("the component {} wants {}: co-simulation is needed",
-                                      in_quotes(name), printable(implementation)));
+    if (attribute(at, "implementation") == "ModelExchange") {
+      out_.notes.push_back({description.file.place(at),
+                            in_quotes(name) + " wants ModelExchange: its co-simulation is taken"});
     }
     std::string refusal;
     const auto file = description.files.find(description.uri_of(source), refusal);

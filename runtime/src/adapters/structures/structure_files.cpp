@@ -56,6 +56,17 @@ bool leads_out(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string_view proxied_file(std::string_view uri) {
+  constexpr std::string_view kScheme = "proxyfmu://", kFile = "?file=";
+  if (!uri.starts_with(kScheme)) return {};
+  const std::size_t end = uri.find(kFile);
+  if (end == std::string_view::npos) return {};
+  std::string_view host = uri.substr(kScheme.size(), end - kScheme.size());
+  host = host.substr(0, host.find(':'));
+  if (host != "localhost" && host != "127.0.0.1") return {};
+  return uri.substr(end + kFile.size());
+}
+
 StructureFiles::StructureFiles(const std::filesystem::path& file) {
   if (file.extension() != ".ssp") {
     folder_ = file.parent_path();
@@ -75,17 +86,19 @@ StructureFiles::StructureFiles(const std::filesystem::path& file) {
 
 std::optional<std::filesystem::path> StructureFiles::find(const std::string& uri,
                                                           std::string& refusal) const {
-  std::string_view rest = uri;
+  const std::string_view proxied = proxied_file(uri);
+  std::string_view rest = proxied.empty() ? uri : proxied;
   const auto refuse = [&](std::string why) {
     refusal = fmt::format("{} {}", in_quotes(uri), why);
     return std::nullopt;
   };
   if (uri.empty()) return refuse("names no file");
-  if (const std::string_view scheme = scheme_of(uri); !scheme.empty()) {
+  if (const std::string_view scheme = scheme_of(rest); !scheme.empty()) {
     constexpr std::string_view kFile = "file://";
     if (!rest.starts_with(kFile) || is_package()) {
       return refuse(is_package() ? "must be a path within the package"
-                                 : "is not in a file: FMUs that run elsewhere are not taken");
+                                 : "is not in a file: FMUs that run on other machines "
+                                   "are not taken");
     }
     rest.remove_prefix(kFile.size());
     if (!rest.starts_with('/')) return refuse("names a file of another machine");

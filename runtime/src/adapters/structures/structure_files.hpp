@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "adapters/files/archive.hpp"
 
@@ -23,8 +24,8 @@ class StructureFiles {
   /// The folder of an unpacked package; null: there is none.
   std::shared_ptr<const void> unpacked() const { return scratch_; }
 
-  /// The file that a relative URI names. Nothing, and `refusal` told why: another scheme, a path that leads out
-  /// of the package, no such file.
+  /// The file that a relative URI names, or one for a process on this machine (proxied_file). Nothing, and `refusal`
+  /// told why: another scheme, a path that leads out of the package, no such file.
   std::optional<std::filesystem::path> find(const std::string& uri, std::string& refusal) const;
   /// Its text. Errors: ConfigError.
   static std::string text_of(const std::filesystem::path& file);
@@ -34,5 +35,9 @@ class StructureFiles {
   std::filesystem::path folder_;
   std::string main_;
 };
+
+/// The URI of the file in "proxyfmu://localhost?file=URI", by which OSP names FMUs that run in a process of their own
+/// on this machine; empty: it is none.
+std::string_view proxied_file(std::string_view uri);
 
 }  // namespace portwave::structures

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/structures/structure_files.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
 
@@ -297,7 +298,7 @@ class Writer {
 
   void add_process(Json& entry, const Element& element) const {
     const bool noted = element.own.contains("process") && element.own["process"] == true;
-    if (!options_.in_a_process && !noted) return;
+    if (!options_.in_a_process && !noted && proxied_file(element.source).empty()) return;
     entry["process"] = true;
     if (element.own.contains("time_limit_s")) entry["time_limit_s"] = element.own["time_limit_s"];
   }

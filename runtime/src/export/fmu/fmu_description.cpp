@@ -151,11 +151,12 @@ class DescriptionWriter {
     add(root, "generationTool", std::string("portwave " PORTWAVE_VERSION));
     add(root, "variableNamingConvention",
         std::string(are_structured(model_.variables) ? "structured" : "flat"));
-    // Who reads the flags of derivatives expects those at the communication point, which are all 0.
+    // Who reads the flags of derivatives expects those at the communication point, which are all 0: they are not set.
     root.append_child(pugi::node_comment)
         .set_value(
-            " Derivatives are those by inputs and parameters that were held over the last "
-            "communication step, not those at the communication point. ");
+            " The functions for directional derivatives are there, and no flag says so: they give "
+            "those by inputs and parameters that were held over the last communication step, not "
+            "those at the communication point. ");
     write_interface(root.append_child("CoSimulation"));
     write_units(root);
     xml_node categories = root.append_child("LogCategories");
@@ -182,12 +183,9 @@ class DescriptionWriter {
       add(node, "canNotUseMemoryManagementFunctions", true);
       add(node, "canGetAndSetFMUstate", true);
       add(node, "canSerializeFMUstate", true);
-      add(node, "providesDirectionalDerivative", true);
     } else {
       add(node, "canGetAndSetFMUState", true);
       add(node, "canSerializeFMUState", true);
-      add(node, "providesDirectionalDerivatives", true);
-      add(node, "providesAdjointDerivatives", true);
       if (!model_.takes_any_step) add(node, "fixedInternalStepSize", model_.step_s);
     }
   }

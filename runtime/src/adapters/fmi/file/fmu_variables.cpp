@@ -98,7 +98,12 @@ FmuVariables::Place FmuVariables::place_of(std::string_view name) const {
 }
 
 const Variable* FmuVariables::find(std::string_view name) {
-  if (const Variable* const found = fmu_->description().find(name)) return found;
+  if (const Variable* const found = fmu_->description().find(name)) {
+    if (found->name == name) return found;
+    Variable alias = *found;
+    alias.name = name;
+    return &elements_.emplace_back(std::move(alias));
+  }
   const Place place = place_of(name);
   if (place.array == nullptr || !element_defect(name).empty()) return nullptr;
   std::string why;
@@ -144,6 +149,7 @@ const Variable* FmuVariables::element(const Variable& array, const std::vector<s
                .type = array.type,
                .role = array.role,
                .is_constant = array.is_constant,
+               .is_tunable = array.is_tunable,
                .has_start = array.has_start,
                .unit = array.unit,
                .is_discrete = array.is_discrete,

@@ -25,7 +25,8 @@ class FmuVariables {
                Issues& issues);
 
   const Fmu& fmu() const { return *fmu_; }
-  /// A scalar, a whole array, or an element of one; null: there is none of that name. Lives as long as this.
+  /// A scalar, a whole array, or an element of one, called as here also where that is an alias; null: there is none
+  /// of that name. Lives as long as this.
   const Variable* find(std::string_view name);
   /// Sizes of an array; nothing, and a reason: they are not fixed.
   std::optional<std::vector<std::size_t>> shape_of(const Variable& array, std::string& why) const;
@@ -48,7 +49,7 @@ class FmuVariables {
 
   std::shared_ptr<const Fmu> fmu_;
   std::map<Reference, std::uint64_t> sizes_;  ///< values of structural parameters
-  std::deque<Variable> elements_;
+  std::deque<Variable> elements_;             ///< and aliases
   std::map<std::pair<const Variable*, std::size_t>, const Variable*> known_;
 };
 

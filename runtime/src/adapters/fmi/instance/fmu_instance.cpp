@@ -87,9 +87,12 @@ class Instance2 final : public LoadedInstance {
   }
   void step(double time_s, double step_s) override {
     expect_alive();
+    const KeptArithmetic arithmetic;
     const int status = f_.DoStep(instance_, time_s, step_s, kNoReturnBefore ? 1 : 0);
-    if (status != kOk)
-      expect_ok(status, "fmi2DoStep", fmt::format(" from {} s over {} s", time_s, step_s));
+    if (status == kOk) return;
+    const std::string span = fmt::format(" from {} s over {} s", time_s, step_s);
+    if (status == kDiscard && has_ended()) ask_to_end("fmi2DoStep" + span);
+    expect_ok(status, "fmi2DoStep", span);
   }
   void save(StateHandle& state) override {
     expect_alive();
@@ -108,6 +111,11 @@ class Instance2 final : public LoadedInstance {
   [[noreturn]] void note_no_instance() {
     expect_ok(kError, "fmi2Instantiate");
     std::abort();  // not reached
+  }
+  bool has_ended() const {
+    v2::Boolean ended = 0;
+    return f_.GetBooleanStatus != nullptr &&
+           f_.GetBooleanStatus(instance_, v2::kTerminated, &ended) == kOk && ended != 0;
   }
   static void say(void* environment, const char* /*instance*/, int status, const char* /*category*/,
                   const char* message, ...) {

@@ -44,11 +44,13 @@ class Instance3 final : public Access3 {
           within.insert(within.end(), run.references.begin(), run.references.end());
       }
     }
-    instance_ = f_.InstantiateCoSimulation(
-        origin().name.c_str(), origin().token.c_str(), origin().resources.c_str(), false, true,
-        uses_.events, uses_.early_return, within.empty() ? nullptr : within.data(), within.size(),
-        this, &Instance3::say, within.empty() ? nullptr : &Instance3::update);
-    if (instance_ == nullptr) expect_ok(kError, "fmi3InstantiateCoSimulation");
+    instance_ = make(within);
+    // There are FMUs that declare an event mode and have none. Without it they treat their events by themselves.
+    if (instance_ == nullptr && uses_.events && uses_.clocks.empty()) {
+      uses_.events = uses_.early_return = false;
+      instance_ = make(within);
+    }
+    expect_ok(instance_ == nullptr ? kError : kOk, "fmi3InstantiateCoSimulation");
   }
   ~Instance3() override {
     if (instance_ == nullptr || was_fatal()) return;
@@ -119,6 +121,7 @@ class Instance3 final : public Access3 {
   }
   void step(double time_s, double step_s) override {
     expect_alive();
+    const KeptArithmetic arithmetic;
     forget_old_ticks();
     now_s_ = time_s;
     const double end_s = time_s + step_s;
@@ -205,6 +208,12 @@ class Instance3 final : public Access3 {
     bool has_event;
   };
 
+  void* make(const std::vector<Reference>& within) {
+    return f_.InstantiateCoSimulation(
+        origin().name.c_str(), origin().token.c_str(), origin().resources.c_str(), false, true,
+        uses_.events, uses_.early_return, within.empty() ? nullptr : within.data(), within.size(),
+        this, &Instance3::say, within.empty() ? nullptr : &Instance3::update);
+  }
   static std::string span(double time_s, double step_s) {
     return fmt::format(" from {} s over {} s", time_s, step_s);
   }
@@ -251,10 +260,6 @@ class Instance3 final : public Access3 {
                       span(time_s, step_s), last_s));
     }
     return {std::clamp(last_s, now_s_, goal_s), event};
-  }
-
-  [[noreturn]] void ask_to_end(const std::string& where) const {
-    fail(fmt::format("asks to end the simulation, in {}", where));
   }
 
   /// Discrete states are updated until they stay, and clocks that tick thereby are heard. Then steps go on.
@@ -434,7 +439,7 @@ class Instance3 final : public Access3 {
     std::vector<double> values;
   };
 
-  const InstanceUses& uses_;
+  InstanceUses uses_;
   ClockTicks ticks_;
   bool initialised_ = false;
   double now_s_ = 0.0, goal_s_ = 0.0, next_event_s_ = kNever;

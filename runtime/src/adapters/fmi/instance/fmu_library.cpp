@@ -96,6 +96,7 @@ v2::Functions functions_of_2(void* library, const LibraryNeeds& needs) {
   symbols.require(f.GetBoolean, "GetBoolean");
   symbols.require(f.SetBoolean, "SetBoolean");
   symbols.require(f.DoStep, "DoStep");
+  symbols.optional(f.GetBooleanStatus, "GetBooleanStatus");
   if (needs.has(VariableType::text)) symbols.require(f.SetString, "SetString");
   if (needs.saves_state) {
     symbols.require(f.GetFMUstate, "GetFMUstate");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -101,6 +102,9 @@ class LoadedInstance : public Instance {
   [[noreturn]] void fail(const std::string& what) const {
     throw FmuFault(fmt::format("the FMU {} {}", in_quotes(origin_.file), what));
   }
+  [[noreturn]] void ask_to_end(const std::string& where) const {
+    fail(fmt::format("asks to end the simulation, in {}", where));
+  }
   /// Calls `get` for numbers. Errors: FmuFault, also for real ones that it leaves as they were.
   template <class Number, class Call>
   void get_numbers(const Reference* which, std::size_t count, Number* to, const Call& get) const {
@@ -152,6 +156,18 @@ class LoadedInstance : public Instance {
   FmuLog* log_;
   bool dead_ = false, fatal_ = false;
   std::string fault_;  ///< of which it died
+};
+
+/// Keeps how this thread computes: rounding, traps, what becomes of the smallest numbers. FMUs may leave them changed.
+class KeptArithmetic {
+ public:
+  KeptArithmetic() { std::fegetenv(&before_); }
+  ~KeptArithmetic() { std::fesetenv(&before_); }
+  KeptArithmetic(const KeptArithmetic&) = delete;
+  KeptArithmetic& operator=(const KeptArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_;
 };
 
 /// Instances in this process, as `instantiate`.

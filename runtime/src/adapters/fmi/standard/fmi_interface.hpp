@@ -25,6 +25,7 @@ namespace v2 {
 
 using Boolean = int;
 constexpr int kCoSimulation = 1;
+constexpr int kTerminated = 3;  ///< a kind of status
 
 /// It may be called with any further arguments, in the manner of printf.
 using Logger = void (*)(void* environment, const char* instance, int status, const char* category,
@@ -56,6 +57,8 @@ struct Functions {
   int (*SetBoolean)(void* instance, const Reference* which, std::size_t count,
                     const Boolean* values);
   int (*DoStep)(void* instance, double time, double step, Boolean no_return_before);
+  /// Asked where a step was discarded. Null: it does not say why.
+  int (*GetBooleanStatus)(void* instance, int kind, Boolean* value);
   /// Null where the model has no texts.
   int (*SetString)(void* instance, const Reference* which, std::size_t count,
                    const char* const* values);

@@ -249,6 +249,12 @@ class Reader {
         continue;
       }
       if (variable->type == VariableType::clock) add_clock(node, *variable);
+      for (const xml_node own : node.children("Alias")) {
+        const std::string alias = required(own, "name");
+        if (!alias.empty() && !names.insert(alias).second)
+          fail(own, fmt::format("there are two variables {}", in_quotes(alias)));
+        out_.aliases.emplace(alias, out_.variables.size());
+      }
       out_.variables.push_back(*std::move(variable));
       elements_.push_back(node);
     }
@@ -392,7 +398,9 @@ class Reader {
     const std::string_view variability = node.attribute("variability").value();
     const bool is_real = type == VariableType::float64 || type == VariableType::float32;
     out.is_constant = variability == "constant";
-    out.is_discrete = variability.empty() ? !is_real : variability == "discrete";
+    out.is_tunable = out.role == Role::parameter && variability == "tunable";
+    // In event mode tunable parameters are set as discrete inputs are.
+    out.is_discrete = variability.empty() ? !is_real : variability == "discrete" || out.is_tunable;
     out.has_start = !details.attribute("start").empty();
     out.start = details.attribute("start").value();
     out.derivative_of = whole_number<std::uint32_t>(details.attribute("derivative").value());
@@ -461,7 +469,9 @@ std::string only_variable(xml_node element) {
 
 const Variable* ModelDescription::find(std::string_view wanted) const {
   const auto found = std::ranges::find(variables, wanted, &Variable::name);
-  return found == variables.end() ? nullptr : &*found;
+  if (found != variables.end()) return &*found;
+  const auto alias = aliases.find(wanted);
+  return alias == aliases.end() ? nullptr : &variables[alias->second];
 }
 
 const Variable* ModelDescription::integral_of(const Variable& variable) const {

@@ -87,13 +87,14 @@ struct Variable {
   VariableType type = VariableType::float64;
   Role role = Role::local;
   bool is_constant = false;  ///< variability "constant"
+  bool is_tunable = false;   ///< a parameter that may change between steps
   bool is_array = false;
   bool has_start = false;
   std::string start = {};  ///< as it is written
   std::string unit = {};   ///< empty: none
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
-  bool is_discrete = false;  ///< its variability, given or by its type
+  bool is_discrete = false;  ///< its variability, given or by its type: set and changing in events only
   bool is_within = false;    ///< intermediateUpdate: its values are told within steps
   std::optional<double> least = {}, most = {};  ///< min and max, its own or of its type
   std::vector<Dimension> dimensions = {};
@@ -145,9 +146,10 @@ struct ModelDescription {
   std::optional<double> usual_stop_s;     ///< of the default experiment
   std::vector<Variable> variables;
   std::vector<Clock> clocks;
+  std::map<std::string, std::size_t, std::less<>> aliases;  ///< other names of variables (FMI 3)
   std::map<std::string, Unit, std::less<>> units;
 
-  /// Null: there is none of that name.
+  /// By its name or another one; null: there is none of that name.
   const Variable* find(std::string_view wanted) const;
   /// The variable whose derivative this one is; null where that is not said.
   const Variable* integral_of(const Variable& variable) const;
