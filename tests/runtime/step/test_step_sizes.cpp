@@ -299,22 +299,6 @@ TEST_P(StepSizesTest, BetweenTheEndsOfAStepThereIsAPolynomial) {
   EXPECT_LT(most(1e-6), 2e-3);
 }
 
-// Late in a run the beginning of a step is known to the rounding of the time, which is no small share of the step.
-TEST_P(StepSizesTest, TheBeginningOfALateStepIsWithinIt) {
-  const System system = testing::duffing_linear_pair();
-  StepperOptions options = sized(GetParam(), 1e-6, 0.25);
-  options.start_s = 1e9;
-  Stepper stepper(system, options);
-  for (int n = 0; n < 40; ++n) {
-    const double before_s = stepper.time_s();
-    stepper.step_towards(options.start_s + 10.0);
-    std::array<double, 3> x{};
-    EXPECT_NO_THROW(stepper.state_at(0, before_s, x)) << n;
-    EXPECT_THROW(stepper.state_at(0, before_s - stepper.step_sizes()->last_s, x),
-                 std::out_of_range);
-  }
-}
-
 // What stands still or moves uniformly has no motion that an error could be compared with.
 
 /// Masses of 1 and 2 kg with a spring between them, both at 1 m/s, far from the origin.
