@@ -50,8 +50,8 @@ class ArmMechanism final : public Mechanism {
   }
   void point_forces(const double* q, double* out) const override {
     const auto theta = absolute_angles(arm_, q);
-    tip_forces([&](int k) { return theta[static_cast<std::size_t>(k)]; },
-               [](int) { return 0.0; }, out);
+    tip_forces([&](int k) { return theta[static_cast<std::size_t>(k)]; }, [](int) { return 0.0; },
+               out);
   }
   void mean_point_forces(double* out) const override {
     tip_forces([this](int k) { return theta_[k]; }, [this](int k) { return turn_[k]; }, out);
