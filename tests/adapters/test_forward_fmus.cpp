@@ -195,12 +195,11 @@ TEST(ForwardFmu, TwoCoupledAreTheWhole) {
   }
 }
 
-TEST(ForwardFmu, StepsOnceWhateverIsIteratedOrCommittedAgain) {
+TEST(ForwardFmu, StepsOnceHoweverBadlyItIsIterated) {
   FmuFolder folder;
   const Pair pair;
   const System system = pair.build(folder);
-  std::int64_t trials = 0;
-  // One evaluation, and next to nothing in the tank: with some of these the guard has to commit again.
+  // One evaluation, and next to nothing in the tank.
   for (const double impedance : {0.04, 0.4, 4.0, 40.0, 4e3, 4e4}) {
     WaveCoupling method;
     method.kind = WaveUpdate::peaceman_rachford;
@@ -214,12 +213,9 @@ TEST(ForwardFmu, StepsOnceWhateverIsIteratedOrCommittedAgain) {
     stepper.step(10);  // the first step starts the instance
     const double steps = stepper.state(0)[2], calls = stepper.state(0)[3];
     stepper.step(100);
-    ASSERT_NE(stepper.waves()->guard(), nullptr);
-    trials += stepper.waves()->guard()->trials;
     EXPECT_EQ(stepper.state(0)[2] - steps, 100.0) << impedance;
     EXPECT_EQ(stepper.state(0)[3] - calls, 100.0) << impedance;
   }
-  EXPECT_GT(trials, 0);
 }
 
 TEST(ForwardFmu, StaysStableWhereSamplesDiverge) {

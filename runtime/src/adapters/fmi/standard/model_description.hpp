@@ -94,8 +94,9 @@ struct Variable {
   std::string unit = {};   ///< empty: none
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
-  bool is_discrete = false;  ///< its variability, given or by its type: set and changing in events only
-  bool is_within = false;    ///< intermediateUpdate: its values are told within steps
+  bool is_discrete =
+      false;  ///< its variability, given or by its type: set and changing in events only
+  bool is_within = false;  ///< intermediateUpdate: its values are told within steps
   std::optional<double> least = {}, most = {};  ///< min and max, its own or of its type
   std::vector<Dimension> dimensions = {};
   ClockMask clocks = 0;  ///< at whose ticks it is set or changes; of a clock, its own bit
