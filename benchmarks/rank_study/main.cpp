@@ -33,6 +33,7 @@ Exit codes: 0 done, 2 bad input, 3 failure while running.)";
 constexpr const char* kScalingExamples = R"(Examples:
   rank_study scaling --generate chain --sizes 2000 --ranks 1,2,4,64 --certify none
   mpirun -n 4 rank_study scaling big.json --ranks 1,2,4,256 --threads 1,2 --out results
+  mpirun -n 4 rank_study scaling big.json --ranks 1,2,4,16 --csv ranks.csv --plot ranks.pdf
   mpirun -n 4 rank_study scaling --generate grid --sizes 10000,20000,40000 --ranks 1,2,4
 
 Rows marked "predicted" were not run: they follow from costs measured on one thread, and from the latency
@@ -65,7 +66,8 @@ void add_scaling(Verb& top, ScalingArguments& study) {
             [network](double gigabytes) { network().bandwidth_B_per_s = 1e9 * gigabytes; });
   add_grain(verb, options.grain);
   add_measurements(verb, options.repetitions, options.steps);
-  add_out(verb, study.out, kScalingFile);
+  add_out(verb, study.out, "scaling.json and scaling.csv");
+  study.files.add_to(verb);
   add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(kScalingExamples);

@@ -21,6 +21,7 @@
 #include "live/status_line.hpp"
 #include "rank_study/verbs.hpp"
 #include "study/cells.hpp"
+#include "study/columns.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -63,6 +64,49 @@ Json rows_json(const std::vector<RankScalingRow>& rows) {
   Json json = Json::array();
   for (const RankScalingRow& row : rows) json.push_back(row_json(row));
   return json;
+}
+
+/// The rows with the terms of their predictions.
+std::string rows_csv(const std::vector<RankScalingRow>& rows) {
+  std::string text;
+  for (const RankScalingRow& row : rows) {
+    std::string names, fields;
+    const Json flat = row_json(row).flatten();
+    for (const auto& [name, value] : flat.items()) {
+      std::string column = name.substr(1);
+      std::ranges::replace(column, '/', '_');
+      names += (names.empty() ? "" : ",") + column;
+      fields += (fields.empty() ? "" : ",") + study_text::csv_field(value);
+    }
+    if (text.empty()) text = names + "\n";
+    text += fields + "\n";
+  }
+  return text;
+}
+
+/// For the figure, over processes.
+ScalingStudy as_figure(const RankScalingStudy& study) {
+  ScalingStudy out;
+  out.weak = study.weak;
+  out.name = study.name;
+  out.workers = "processes";
+  const auto copy = [](const std::vector<RankScalingRow>& from, std::vector<ScalingRow>& to) {
+    for (const RankScalingRow& row : from) {
+      ScalingRow& own = to.emplace_back();
+      own.size = row.size;
+      own.threads = row.ranks;
+      own.predicted = row.predicted;
+      own.step_s = row.step_s;
+      own.spread = row.spread;
+      own.fastest_s = row.fastest_s;
+      own.slowest_s = row.slowest_s;
+      own.speed_up = row.speed_up;
+      own.efficiency = row.efficiency;
+    }
+  };
+  copy(study.rows, out.rows);
+  copy(study.curve, out.curve);
+  return out;
 }
 
 Json study_json(const RankScalingStudy& study, const RankScalingOptions& options) {
@@ -202,6 +246,10 @@ Issues defects_of(const ScalingArguments& arguments) {
   if (is_weak(arguments) && arguments.options.threads.size() > 1) {
     issues.push_back({"--threads", "must be one number where sizes grow with the ranks"});
   }
+  if (arguments.files.plot && arguments.options.threads.size() > 1) {
+    issues.push_back({"--threads", "must be one number for --plot, which draws over processes"});
+  }
+  for (Issue& issue : arguments.files.defects()) issues.push_back(std::move(issue));
   return issues;
 }
 
@@ -224,7 +272,8 @@ int run_command(const ScalingArguments& arguments, std::ostream& out, std::ostre
   std::optional<OutputFolder> folder;
   together([&] {
     if (arguments.out && is_first_rank()) {
-      folder.emplace(*arguments.out, std::initializer_list<const char*>{kScalingFile});
+      folder.emplace(*arguments.out,
+                     std::initializer_list<const char*>{kScalingFile, kScalingTable});
     }
     return true;
   });
@@ -239,10 +288,14 @@ int run_command(const ScalingArguments& arguments, std::ostream& out, std::ostre
   tell_started(result, options, err);
   const std::string json = study_json(result, options).dump(2) + "\n";
   out << (arguments.json ? json : study_table(result));  // before the file, which may fail
+  const std::string rows = rows_csv(result.rows);
+  arguments.files.write(as_figure(result), rows, err);
   if (folder) {
     write_file_atomically(folder->file(kScalingFile), json);
+    write_file_atomically(folder->file(kScalingTable), rows);
     folder->keep();
-    err << fmt::format("written to {}\n", folder->file(kScalingFile).string());
+    err << fmt::format("written to {} and {}\n", folder->file(kScalingFile).string(),
+                       kScalingTable);
     if (arguments.report) {
       write_study_report(arguments.out, json, "rank_study scaling", result.name, err);
     }

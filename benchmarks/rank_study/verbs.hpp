@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "line/networks.hpp"
+#include "line/scaling_files.hpp"
 #include "line/scenario_file.hpp"
 #include "rank_study/rank_plan.hpp"
 #include "rank_study/rank_scaling.hpp"
@@ -17,6 +18,7 @@ struct ScalingArguments {
   NetworkArguments networks;
   RankScalingOptions options;  ///< without `world`
   std::optional<std::filesystem::path> out;
+  ScalingFiles files;
   bool report = false;
   bool json = false;
 };

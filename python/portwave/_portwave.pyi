@@ -330,16 +330,14 @@ def study_iteration(
 ) -> str: ...
 
 def study_scaling(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
+    systems: Sequence[tuple[str, str, bool, Sequence[tuple[str, str]]]],
     threads: Sequence[int],
     executors: Sequence[str],
     repetitions: int,
     steps: int,
     cores: int,
-) -> str: ...
+    format: str,
+) -> tuple[str, bytes]: ...
 
 def is_structure_file(file: str) -> bool: ...
 

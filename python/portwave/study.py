@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -515,21 +515,23 @@ def tolerance(
 
 
 def scaling(
-    system: Given,
+    system: Union[Given, Sequence[Given]],
     threads: Sequence[int] = (1, 2, 4),
     *,
     executors: Sequence[str] = ("auto",),
     repetitions: int = 9,
     steps: int = 0,
     cores: int = 0,
+    figure: Optional[Union[str, "os.PathLike[str]"]] = None,
     overrides: Optional[Mapping[str, Any]] = None,
 ) -> Table:
-    """Measure the wall time of a macro-step by the number of threads.
+    """Measure the wall time of a macro-step by the number of threads, and by size.
 
     Parameters
     ----------
-    system : System, mapping, str or os.PathLike
-        A system, a scenario as a dictionary, or the path of a scenario file.
+    system : System, mapping, str or os.PathLike, or a sequence of these
+        A system, a scenario as a dictionary, or the path of a scenario file; or several, such as one
+        network in several sizes. Where sizes grow as the threads do, there is weak scaling as well.
     threads : sequence of int, optional
         Numbers of threads. Default: 1, 2, 4.
     executors : sequence of str, optional
@@ -541,33 +543,50 @@ def scaling(
     cores : int, optional
         Number of cores of this machine; times on more threads are predicted, not measured. 0: ask
         the operating system. Default: 0.
+    figure : str or os.PathLike, optional
+        A file ``.pdf`` or ``.svg`` for the figure of a paper: speed-up with the ideal line, efficiency,
+        time per step, and weak efficiency or rate. Default: none is drawn.
     overrides : mapping of str to object, optional
-        Values by JSON pointer that replace those of the scenario.
+        Values by JSON pointer that replace those of the scenario, or of every one.
 
     Returns
     -------
     Table
-        Columns: ``threads``, ``executor``, ``predicted``, ``step_s`` [s] (median), ``spread``,
-        ``speed_up``, ``efficiency``, ``parts_steps_per_s`` [1/s], ``energy_per_step_J`` [J],
+        Columns: ``size`` (parts), ``threads``, ``executor``, ``predicted``, ``step_s`` [s] (median), ``spread``,
+        ``speed_up``, ``efficiency``, ``weak_efficiency``, ``parts_steps_per_s`` [1/s], ``energy_per_step_J`` [J],
         ``predicted_step_s`` [s], ``tasks``, ``imbalance``, ``execution``, and those of ``portwave
         study scaling``. Facts: ``cores``, ``repetitions``, ``steps_per_repetition``.
 
     Raises
     ------
     ConfigError
-        The system or an option has defects.
+        A system or an option has defects.
+    ValueError
+        There is no system, or `figure` ends with neither ``.pdf`` nor ``.svg``.
     """
-    out = _portwave.study_scaling(
-        *_given(system, overrides),
+    is_one = isinstance(system, (System, Mapping, str, os.PathLike))
+    systems: List[Given] = [cast(Given, system)] if is_one else list(cast(Sequence[Given], system))
+    if not systems:
+        raise ValueError("no system is given: there is nothing to measure")
+    ending = "" if figure is None else os.path.splitext(os.fspath(figure))[1][1:].lower()
+    if figure is not None and ending not in ("pdf", "svg"):
+        raise ValueError(f"`figure` must end with .pdf or .svg, not as {os.fspath(figure)!r}")
+    out, drawn = _portwave.study_scaling(
+        [_given(own, overrides) for own in systems],
         _wholes(threads, "`threads`"),
         list(executors),
         whole(repetitions, "`repetitions`"),
         whole(steps, "`steps`"),
         whole(cores, "`cores`"),
+        ending,
     )
+    if figure is not None:
+        with open(figure, "wb") as file:
+            file.write(drawn)
     rows, facts = _read(out)
     rows = [{**row, "predicted": row["source"] == "predicted"} for row in rows]
-    return Table(rows, facts, x="threads", y=["speed_up"], by=["executor"], log="")
+    by = ["size", "executor"] if len(systems) > 1 else ["executor"]
+    return Table(rows, facts, x="threads", y=["speed_up"], by=by, log="")
 
 
 def tune(

@@ -8,10 +8,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "names.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/study/scaling_figure.hpp"
 #include "portwave/runtime/study/step_comparison.hpp"
 #include "portwave/runtime/study/study_json.hpp"
 
@@ -195,10 +198,14 @@ std::string study_iteration(const std::string& text, const std::string& folder, 
   });
 }
 
-std::string study_scaling(const std::string& text, const std::string& folder, bool allows_plugins,
-                          const Overrides& set, const std::vector<int>& threads,
-                          const std::vector<std::string>& executors, int repetitions,
-                          std::int64_t steps, int cores) {
+using Given = std::tuple<std::string, std::string, bool, Overrides>;
+
+/// The study as JSON, and its figure: "svg" or "pdf", or empty where `format` is.
+std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& systems,
+                                                const std::vector<int>& threads,
+                                                const std::vector<std::string>& executors,
+                                                int repetitions, std::int64_t steps, int cores,
+                                                const std::string& format) {
   portwave::ScalingOptions options;
   options.threads = threads;
   options.executors.clear();
@@ -206,9 +213,21 @@ std::string study_scaling(const std::string& text, const std::string& folder, bo
   options.repetitions = repetitions;
   options.steps = steps;
   options.cores = cores;
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
-    return study_json(portwave::study_strong_scaling(scenario, options, interruptible()), options);
-  });
+  std::vector<Scenario> scenarios;
+  for (const auto& [text, folder, allows_plugins, set] : systems) {
+    scenarios.push_back(scenario_from(text, folder, allows_plugins, set));
+  }
+  std::string json, figure;
+  {
+    const nb::gil_scoped_release unlocked;
+    const auto study = portwave::study_strong_scaling(scenarios, options, interruptible());
+    json = study_json(study, options);
+    using portwave::FigureFormat;
+    if (!format.empty()) {
+      figure = scaling_figure(study, format == "pdf" ? FigureFormat::pdf : FigureFormat::svg);
+    }
+  }
+  return {json, nb::bytes(figure.data(), figure.size())};
 }
 
 std::string tune(const std::string& text, const std::string& folder, bool allows_plugins,
@@ -235,7 +254,7 @@ void bind_studies(nb::module_& m) {
         "tolerances"_a, "stages"_a, "repeat"_a, "threads"_a);
   m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
         "iterations"_a, "windows"_a, "start_error"_a.none());
-  m.def("study_scaling", &study_scaling, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "threads"_a, "executors"_a, "repetitions"_a, "steps"_a, "cores"_a);
+  m.def("study_scaling", &study_scaling, "systems"_a, "threads"_a, "executors"_a, "repetitions"_a,
+        "steps"_a, "cores"_a, "format"_a);
   m.def("tune", &tune, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a, "rule"_a);
 }

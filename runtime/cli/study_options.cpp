@@ -209,15 +209,7 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
       ->default_str("auto");
   add_measurements(verb, study.options.repetitions, study.options.steps);
   add_out(verb, study.out, "scaling.json and scaling.csv");
-  verb.path("--csv", "FILE", "Write the rows as CSV", study.csv);
-  verb.text(
-      "--plot", "FILE", "Draw the figure of a paper: FILE.pdf or FILE.svg",
-      [](const std::string& text) {
-        return text.ends_with(".pdf") || text.ends_with(".svg")
-                   ? std::string()
-                   : in_quotes(text) + " does not end with .pdf or .svg";
-      },
-      [&study](const std::string& text) { study.plot = text; });
+  study.files.add_to(verb);
   add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kScalingExamples));

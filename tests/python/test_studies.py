@@ -102,6 +102,34 @@ def test_scaling_has_a_row_for_each_number_of_threads():
     assert np.all(table["step_s"] > 0.0)
 
 
+def ring(cells):
+    network = pw.System(f"ring of {cells}", step_s=0.01)
+    for i in range(cells):
+        network.add(f"m{i}", pw.mass(mass_kg=1.0 + i, ports=2))
+        network.add(f"s{i}", pw.spring_damper(stiffness_N_per_m=100, damping_Ns_per_m=0.1))
+    for i in range(cells):
+        network.connect(f"m{i}.port_1", f"s{i}.left")
+        network.connect(f"m{(i + 1) % cells}.port_2", f"s{i}.right")
+    return network
+
+
+def test_scaling_of_several_sizes_is_one_table_and_one_figure(tmp_path):
+    sizes = [ring(cells) for cells in (4, 8)]
+    figure = tmp_path / "scaling.svg"
+    table = pw.study.scaling(sizes, [1, 2], repetitions=1, steps=2, cores=1, figure=figure)
+    assert table["size"].tolist() == [8, 8, 16, 16]
+    assert table["threads"].tolist() == [1, 2, 1, 2]
+    # Sixteen parts on two threads beside eight on one.
+    assert np.isfinite(table["weak_efficiency"]).tolist() == [True, False, True, True]
+    assert len(table.plot().get_lines()) == 2
+    assert figure.read_text().count("speed-up") == 1
+    assert pw.study.scaling(sizes[0], [1], repetitions=1, steps=2).names == table.names
+    with pytest.raises(ValueError, match=r"must end with \.pdf or \.svg, not as 'a.png'"):
+        pw.study.scaling(sizes, [1], figure="a.png")
+    with pytest.raises(ValueError, match="no system is given"):
+        pw.study.scaling([], [1])
+
+
 def test_tables_become_frames_and_plots():
     table = pw.study.budget(PAIR, BUDGETS)
     frame = table.to_dataframe()

@@ -1,4 +1,5 @@
 // The program rank_study: structure and labels, never times.
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -54,6 +55,26 @@ TEST(RankStudyLine, PredictsWhatIsNotStarted) {
   }
   EXPECT_EQ(json["predicted_curve"].back()["ranks"], 32);
   EXPECT_EQ(json["protocols"].back()["protocol"], "tolerance, ledger");
+}
+
+TEST(RankStudyLine, DrawsProcessesAndWritesTheirRows) {
+  const TemporaryFolder folder;
+  const Words given =
+      kScaling + Words{"--generate", "chain", "--sizes", "32",
+                       "--ranks",    "1,2,8", "--csv",   (folder / "rows.csv").string()};
+  const ProcessResult result = rank_study(given + Words{"--plot", (folder / "a.svg").string()});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const std::string rows = read_text(folder / "rows.csv"), figure = read_text(folder / "a.svg");
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 4) << rows;
+  EXPECT_TRUE(rows.starts_with("source,size,ranks,threads,")) << rows;
+  EXPECT_TRUE(contains(rows, ",prediction_work_s,")) << rows;
+  EXPECT_TRUE(contains(figure, "processes")) << figure;
+  EXPECT_FALSE(contains(figure, "threads")) << figure;
+  const ProcessResult refused =
+      rank_study(given + Words{"--threads", "1,2", "--plot", (folder / "missing/b.svg").string()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "must be one number for --plot")) << said(refused);
+  EXPECT_TRUE(contains(refused.err, "there is no folder")) << said(refused);
 }
 
 TEST(RankStudyLine, PrintsWhatPredictionsRestOn) {

@@ -21,6 +21,7 @@
 #include <portwave/runtime/study/tolerance_study.hpp>
 
 #include "line/networks.hpp"
+#include "line/scaling_files.hpp"
 #include "line/scenario_file.hpp"
 
 namespace portwave::cli {
@@ -152,8 +153,7 @@ struct StudyScalingArguments {
   ScalingOptions options;
   bool weak = false;
   std::optional<std::filesystem::path> out;
-  std::optional<std::filesystem::path> csv;   ///< the rows also here
-  std::optional<std::filesystem::path> plot;  ///< a figure, .pdf or .svg
+  ScalingFiles files;
   bool report = false;
   bool json = false;
 };

@@ -14,7 +14,6 @@
 
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/recorder.hpp>
-#include <portwave/runtime/study/scaling_figure.hpp>
 #include <portwave/runtime/study/study_json.hpp>
 
 #include "line/commands.hpp"
@@ -164,29 +163,8 @@ Issues defects_of(const StudyScalingArguments& arguments) {
       arguments.networks.size_pointer.empty()) {
     issues.push_back({"--weak", "needs --generate or --size-of: a scenario file has one size"});
   }
-  for (const auto& [option, file] :
-       {std::pair("--csv", arguments.csv), std::pair("--plot", arguments.plot)}) {
-    if (!file) continue;
-    const std::filesystem::path folder = file->has_parent_path() ? file->parent_path() : ".";
-    if (std::filesystem::is_directory(*file)) {
-      issues.push_back({option, fmt::format("{} is a folder", file->string())});
-    } else if (!std::filesystem::is_directory(folder)) {
-      issues.push_back({option, fmt::format("there is no folder {}", folder.string())});
-    }
-  }
+  for (Issue& issue : arguments.files.defects()) issues.push_back(std::move(issue));
   return issues;
-}
-
-void write_files(const StudyScalingArguments& arguments, const ScalingStudy& study,
-                 std::ostream& err) {
-  const auto write = [&err](const std::filesystem::path& file, const std::string& text) {
-    write_file_atomically(file, text);
-    err << fmt::format("written to {}\n", file.string());
-  };
-  if (arguments.csv) write(*arguments.csv, study_csv(study));
-  if (!arguments.plot) return;
-  const bool is_pdf = arguments.plot->extension() == ".pdf";
-  write(*arguments.plot, scaling_figure(study, is_pdf ? FigureFormat::pdf : FigureFormat::svg));
 }
 
 }  // namespace
@@ -209,7 +187,7 @@ int run_command(const StudyScalingArguments& given, std::ostream& out, std::ostr
   status.finish();
   const std::string json = study_json(result, arguments.options);
   out << (arguments.json ? json : study_table(result));  // before the files, which may fail
-  write_files(arguments, result, err);
+  arguments.files.write(result, study_csv(result), err);
   if (folder) {
     write_file_atomically(folder->file(kScalingFile), json);
     write_file_atomically(folder->file(kScalingTable), study_csv(result));

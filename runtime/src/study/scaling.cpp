@@ -300,6 +300,7 @@ ScalingModel model_of(const Network& network, ExecutorKind executor, const Share
   const auto found = network.alone.find(tasks_of(executor));
   if (found == network.alone.end() || found->second->stepper().tasks() == 1) return model;
   const double tasks = found->second->stepper().tasks();
+  if (network.costs->waves() == nullptr) model.blocks = static_cast<int>(tasks);
   // Of undisturbed steps: a difference of medians would be mostly noise.
   const double cut_s = found->second->undisturbed_s() - serial.undisturbed_s();
   model.phase_ns = std::max(1e9 * cut_s / (tasks * (model.iterations + 1.0)), 0.0);

@@ -128,12 +128,12 @@ class ScalingFigure {
 
   Figure draw() {
     std::vector<Panel> panels;
-    const char* const kThreads = "threads";
-    panels.push_back(panel(study_.weak ? "(a) scaled speed-up" : "(a) speed-up", kThreads, "",
+    panels.push_back(panel(study_.weak ? "(a) scaled speed-up" : "(a) speed-up", study_.workers, "",
                            [](const ScalingRow& row) { return std::optional(row.speed_up); }));
     panels.back().log_y = panels.back().ratio_y = true;
     panels.back().ideal = {{1.0, 1.0}, {1.0 * most_threads_, 1.0 * most_threads_}};
-    panels.push_back(panel(study_.weak ? "(b) weak efficiency" : "(b) efficiency", kThreads, "",
+    panels.push_back(panel(study_.weak ? "(b) weak efficiency" : "(b) efficiency", study_.workers,
+                           "",
                            [](const ScalingRow& row) { return std::optional(row.efficiency); }));
     panels.back().ideal = {{1.0, 1.0}, {1.0 * most_threads_, 1.0}};
     panels.push_back(times());
@@ -142,10 +142,15 @@ class ScalingFigure {
   }
 
  private:
+  std::string label_of(const ScalingRow& row) const {
+    const bool is_by_threads = study_.workers == "threads";
+    if (study_.weak) return is_by_threads ? std::string(to_string(row.executor)) : study_.workers;
+    const std::string size = fmt::format("{} parts", row.size);
+    return is_by_threads ? fmt::format("{}, {}", size, to_string(row.executor)) : size;
+  }
+
   std::size_t entry_of(const ScalingRow& row) {
-    const std::string label = study_.weak
-                                  ? std::string(to_string(row.executor))
-                                  : fmt::format("{} parts, {}", row.size, to_string(row.executor));
+    const std::string label = label_of(row);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].label == label) return i;
     }
@@ -184,7 +189,7 @@ class ScalingFigure {
     double longest = 0.0;
     for (const ScalingRow& row : study_.rows) longest = std::max(longest, row.step_s);
     const double unit = longest < 1e-2 ? 1e6 : longest < 10.0 ? 1e3 : 1.0;
-    Panel out = panel("(c) time per step", "threads",
+    Panel out = panel("(c) time per step", study_.workers,
                       unit == 1e6   ? "[\xC2\xB5s]"
                       : unit == 1e3 ? "[ms]"
                                     : "[s]",
@@ -207,7 +212,7 @@ class ScalingFigure {
         study_.rows, [](const ScalingRow& row) { return row.weak_efficiency && row.threads > 1; });
     if (has_weak && !study_.weak) {
       // A line for each size of one thread: sizes and threads grow together.
-      Panel out{.title = "(d) weak efficiency", .x_label = "threads", .y_label = ""};
+      Panel out{.title = "(d) weak efficiency", .x_label = study_.workers, .y_label = ""};
       out.entries.resize(entries_.size());
       for (const ScalingRow& first : study_.rows) {
         if (first.threads != 1) continue;
@@ -227,7 +232,7 @@ class ScalingFigure {
       out.ideal = {{1.0, 1.0}, {1.0 * most_threads_, 1.0}};
       return out;
     }
-    Panel out = panel("(d) rate", "threads", "[parts\xC2\xB7steps/s]",
+    Panel out = panel("(d) rate", study_.workers, "[parts\xC2\xB7steps/s]",
                       [](const ScalingRow& row) { return std::optional(row.parts_steps_per_s()); });
     out.log_y = true;
     return out;

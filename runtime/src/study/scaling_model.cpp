@@ -231,6 +231,11 @@ void ScalingPredictor::model_blocks(const System& system) {
     blocks_.iterate_ns.push_back(own);
     states += own;
   }
+  // Parts, unless the method shares blocks of rows.
+  if (measured_.blocks != std::ssize(blocks_.iterate_ns)) {
+    const int blocks = std::max(measured_.blocks, 1);
+    blocks_.iterate_ns.assign(static_cast<std::size_t>(blocks), states / blocks);
+  }
   multiply(blocks_.iterate_ns, 1e9 * measured_.iterate_s / std::max(states, 1.0));
   blocks_.commit_ns.assign(blocks_.iterate_ns.size(), 0.0);
   blocks_.neighbours.resize(blocks_.iterate_ns.size());

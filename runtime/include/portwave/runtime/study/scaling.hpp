@@ -115,6 +115,7 @@ struct ScalingModel {
   double commit_s = 0.0;      ///< of the tasks: commits, also those that the guard asks for again
   double recommits = 0.0;     ///< of the latter, per step
   double phase_ns = 0.0;      ///< StepModel::phase_ns, measured
+  int blocks = 0;             ///< of a method without waves: what its threads share
   double lines = 0.0;         ///< cache lines, written by others, that one thread reads after tasks
   /// A message of one cache line between two cores, and what else a phase takes longer there, measured in steps of the
   /// network on two threads; 0 with one core.
@@ -146,7 +147,8 @@ struct ScalingStudy {
   std::string name;
   int cores = 1;
   int repetitions = 0;
-  std::int64_t steps = 0;  ///< macro-steps of one measurement, of the first network
+  std::int64_t steps = 0;           ///< macro-steps of one measurement, of the first network
+  std::string workers = "threads";  ///< what ScalingRow::threads counts, for the figure
   std::vector<ScalingRow> rows;
   /// The curves for 1 … 32 threads, of weak scaling those of the last network at its fixed size.
   std::vector<ScalingRow> curve;
