@@ -336,7 +336,7 @@ def study_scaling(
     repetitions: int,
     steps: int,
     cores: int,
-    format: str,
+    image: str,
 ) -> tuple[str, bytes]: ...
 
 def is_structure_file(file: str) -> bool: ...

@@ -200,12 +200,12 @@ std::string study_iteration(const std::string& text, const std::string& folder, 
 
 using Given = std::tuple<std::string, std::string, bool, Overrides>;
 
-/// The study as JSON, and its figure: "svg" or "pdf", or empty where `format` is.
+/// The study as JSON, and its figure: "svg" or "pdf", or empty where `image` is.
 std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& systems,
                                                 const std::vector<int>& threads,
                                                 const std::vector<std::string>& executors,
                                                 int repetitions, std::int64_t steps, int cores,
-                                                const std::string& format) {
+                                                const std::string& image) {
   portwave::ScalingOptions options;
   options.threads = threads;
   options.executors.clear();
@@ -223,8 +223,8 @@ std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& system
     const auto study = portwave::study_strong_scaling(scenarios, options, interruptible());
     json = study_json(study, options);
     using portwave::FigureFormat;
-    if (!format.empty()) {
-      figure = scaling_figure(study, format == "pdf" ? FigureFormat::pdf : FigureFormat::svg);
+    if (!image.empty()) {
+      figure = scaling_figure(study, image == "pdf" ? FigureFormat::pdf : FigureFormat::svg);
     }
   }
   return {json, nb::bytes(figure.data(), figure.size())};
@@ -255,6 +255,6 @@ void bind_studies(nb::module_& m) {
   m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
         "iterations"_a, "windows"_a, "start_error"_a.none());
   m.def("study_scaling", &study_scaling, "systems"_a, "threads"_a, "executors"_a, "repetitions"_a,
-        "steps"_a, "cores"_a, "format"_a);
+        "steps"_a, "cores"_a, "image"_a);
   m.def("tune", &tune, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a, "rule"_a);
 }
