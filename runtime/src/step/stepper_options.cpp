@@ -438,12 +438,16 @@ InnerStart chosen_start(const System& system, const StepperOptions& options) {
   const bool may_gain = waves.kind == WaveUpdate::automatic && waves.stages > 1 &&
                         waves.iterations > 0 && options.time.deadline_s == 0.0 &&
                         (options.sizes || has_tolerance(options.method));
-  const bool gains = may_gain && gains_by_stages(system) &&
-                     std::ranges::any_of(system.parts(), [](const Part& part) {
-                       const Subsystem* const physics = part.port_hamiltonian();
-                       return physics != nullptr && !physics->is_linear();
-                     });
-  return gains ? InnerStart::extrapolated : InnerStart::last;
+  if (!may_gain || !gains_by_stages(system)) return InnerStart::last;
+  bool is_nonlinear = false;
+  for (const Part& part : system.parts()) {
+    const Subsystem* const physics = part.port_hamiltonian();
+    if (physics == nullptr) continue;
+    // Behind a change-over what was before says nothing.
+    if (physics->has_port_laws() || physics->has_vertical_laws()) return InnerStart::last;
+    is_nonlinear = is_nonlinear || !physics->is_linear();
+  }
+  return is_nonlinear ? InnerStart::extrapolated : InnerStart::last;
 }
 
 namespace {

@@ -94,11 +94,12 @@ std::string KickDriftMethod::description() const {
   const KickDriftIsland& worst = **std::ranges::max_element(i.islands, {}, damping);
   const double damped = i.step_s * worst.fastest_damping(), most = i.scheme.longest_damping();
   if (damped <= most) return text;
-  return text + fmt::format(
-                    "; h times the fastest damping, that of \"{}\", is {:.2g}: its island takes "
-                    "steps in {} pieces, as below {:.2g} is needed. Waves need none",
-                    i.network.system().name_of_part(worst.fastest_part()), damped,
-                    std::exp2(std::ceil(std::log2(damped / most))), most);
+  return text +
+         fmt::format(
+             "; h times the fastest damping, that of \"{}\", is {:.2g}, and may be {:.2g}: steps "
+             "of its island are taken in {} pieces (wave coupling takes whole ones)",
+             i.network.system().name_of_part(worst.fastest_part()), damped, most,
+             std::exp2(std::ceil(std::log2(damped / most))));
 }
 
 KickDriftMethod::Rates KickDriftMethod::rates() const {

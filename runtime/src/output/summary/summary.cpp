@@ -280,6 +280,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.method = has_left_waves ? summary.choice.method : options.method;
   summary.remarks = stepper.remarks();
   if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
+    summary.method.waves().start = summary.choice.method.waves().start;  // what was taken
     summary.tuning = waves->tuning();
     summary.stages = waves->stages();
     summary.damped_parts = waves->damped_parts();

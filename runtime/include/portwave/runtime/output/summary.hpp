@@ -42,7 +42,7 @@ struct RunSummary {
   std::vector<std::string>
       notes;               ///< sentences, such as on tables of inputs that the run did not reach
   std::string failure;     ///< what StepError said; empty: the run did not fail
-  CouplingMethod method;   ///< as asked for
+  CouplingMethod method;   ///< as asked for, with the start of iterations that was taken
   int stages = 1;          ///< of a step, with wave coupling
   int damped_parts = 0;    ///< with wave coupling
   std::string integrator;  ///< which parts are damped, and why; empty: none
