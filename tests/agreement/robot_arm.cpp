@@ -202,7 +202,7 @@ std::string scenario_of(const RobotArm& arm, int stages, double step_s) {
                          {"time", {{"step_s", step_s}, {"end_s", 0.3}}},
                          {"subsystems", subsystems},
                          {"couplings", couplings},
-                         {"method", {{"kind", "auto"}, {"tolerance", 1e-12}, {"stages", stages}}}};
+                         {"method", {{"kind", "auto"}, {"tolerance", 1e-13}, {"stages", stages}}}};
   return scenario.dump();
 }
 

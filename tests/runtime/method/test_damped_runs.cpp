@@ -289,11 +289,14 @@ TEST_P(DampedRuns, NeedNoMoreEvaluationsThanConservingOnes) {
       expect_no_more(system, step_s, fmt::format("seed {}", seed), true);
     }
   }
+  WaveCoupling from_last =
+      automatic;  // of continuations some nodes give better ones, by one step in fifty
+  from_last.start = InnerStart::last;
   for (const char* name : {"battery", "drive_pid", "full_car", "power_line"}) {  // the catalogue
     const Scenario example = load_scenario(fmt::format("examples/{}.json", name));
     const double step_s = example.options.step_s;
-    EXPECT_LE(evaluations(example.system, automatic, stages(), step_s, kSteps, StageKind::damped),
-              evaluations(example.system, automatic, stages(), step_s, kSteps, StageKind::gauss))
+    EXPECT_LE(evaluations(example.system, from_last, stages(), step_s, kSteps, StageKind::damped),
+              evaluations(example.system, from_last, stages(), step_s, kSteps, StageKind::gauss))
         << name;
   }
 }
