@@ -42,7 +42,7 @@ def expect(holds, what):
 def rows_are_measured_or_predicted(folder):
     done = on_ranks(2, *STUDY, "--ranks", "1,2,8", "--threads", "1,2", "--out", folder / "out")
     expect(done.returncode == 0, f"the study ends with {done.returncode}: {done.stderr}")
-    expect(sorted(os.listdir(folder / "out")) == ["scaling.json"], "scaling.json alone is written")
+    expect(sorted(os.listdir(folder / "out")) == ["scaling.csv", "scaling.json"], "rows and study are written")
     study = json.loads((folder / "out" / "scaling.json").read_text())
     rows = study["rows"]
     expect([(row["ranks"], row["threads"]) for row in rows] == [(r, t) for r in (1, 2, 8) for t in (1, 2)], "all rows")
