@@ -77,7 +77,10 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
 
 /// Whether conserving steps may throw a decay across its rest, and nothing else takes care of it.
 bool StagedRun::may_throw(const System& system) const {
-  if (choice_.thrown < 0 || may_change_over_ || may_throw_substeps_) return false;
+  return choice_.thrown >= 0 && !may_change_over_ && !may_throw_substeps_ && can_return(system);
+}
+
+bool StagedRun::can_return(const System& system) {
   return std::ranges::all_of(system.parts(), [](const Part& part) {
     return part.port_hamiltonian() != nullptr && part.component->capabilities().repeatable;
   });

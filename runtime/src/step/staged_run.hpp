@@ -41,6 +41,8 @@ class StagedRun {
   /// Whether steps may be taken in pieces: where one-sided parts change over several damped stages overshoot, and
   /// conserving ones where a decay begins that is faster than a step.
   bool may_overshoot() const { return may_overshoot_; }
+  /// Whether all parts can be stepped again from an earlier state, in steps of any size.
+  static bool can_return(const System& system);
   bool may_damp(int part) const;
   /// Of the storages that may be damped; and of all, if some take substeps: these may not be.
   OneSidedDecays one_sided_decays(double step_s) const;

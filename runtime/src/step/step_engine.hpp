@@ -51,6 +51,8 @@ class StepEngine {
     std::function<void()> undo;
   };
   virtual bool can_cut_steps() const { return false; }
+  /// Where the engine cuts the step that is to come because inputs jump. Valid until the next step.
+  virtual std::span<const double> sudden_inputs() { return {}; }
   /// As step_by, in parts from cut to cut: rows, signals, events and counts know the whole step alone.
   /// Precondition: `can_cut_steps`.
   virtual StepReport step_with_cuts(double step_s, [[maybe_unused]] const Cuts& cuts) {

@@ -83,6 +83,15 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
     }
     drive_parameters();
   }
+  // Switches that open and close within the step let impulses act.
+  if (engine_->can_cut_steps() && start_check_ != nullptr &&
+      start_check_->constraints().may_change()) {
+    for (const double jump_s : engine_->sudden_inputs()) {
+      const auto is_same = [&](double other_s) { return std::abs(other_s - jump_s) <= same_s; };
+      if (std::ranges::none_of(cuts, is_same)) cuts.push_back(jump_s);
+    }
+    std::ranges::sort(cuts);
+  }
   if (start_check_ != nullptr) {
     const double most_s =
         cuts.empty() ? std::min(options_.step_s, limit_s - start_s) : cuts.front() - start_s;
@@ -94,17 +103,20 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
     if (start_check_ != nullptr) start_check_->after_step(report);
   } else {
     std::map<int, std::shared_ptr<const Component>> components;
-    for (const SignalGraph::ParameterActuator& own : signals_->graph().parameter_actuators()) {
-      components.emplace(own.part, system().parts()[at(own.part)].component);
+    std::vector<std::byte> signals;
+    if (signals_ != nullptr) {
+      for (const SignalGraph::ParameterActuator& own : signals_->graph().parameter_actuators()) {
+        components.emplace(own.part, system().parts()[at(own.part)].component);
+      }
+      signals = archived(*signals_);
     }
-    const std::vector<std::byte> signals = archived(*signals_);
     const std::vector<std::byte> check =
         start_check_ != nullptr ? archived(*start_check_) : std::vector<std::byte>();
     StepReport between;  // energies of impulses at the ends of parts
     const auto before = [&](double begin_s, double end_s) {
       if (start_check_ != nullptr) start_check_->after_step(between);
-      hold_at(*signals_, bounds, begin_s, same_s);
-      drive_parameters();
+      if (!bounds.empty()) hold_at(*signals_, bounds, begin_s, same_s);
+      if (signals_ != nullptr) drive_parameters();
       if (start_check_ != nullptr) start_check_->before_step(end_s - begin_s);
     };
     const auto undo = [&] {
@@ -119,7 +131,7 @@ StepReport Stepper::step_with_others(double limit_s, Acting& acting) {
     try {
       report = engine_->step_with_cuts(options_.step_s, {cuts, before, undo});
     } catch (const std::exception&) {
-      put_back(*signals_, signals);
+      if (signals_ != nullptr) put_back(*signals_, signals);
       if (!check.empty()) {
         start_check_ = StartCheck::made(*engine_, options_);
         put_back(*start_check_, check);

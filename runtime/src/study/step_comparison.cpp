@@ -286,8 +286,8 @@ StepperOptions StepComparison::finer_options() const {
   options.profile.reset();
   options.timed = false;
   if (options.certify == Certify::full) options.certify = Certify::energy;
-  options.halves_once_more =
-      has_halved_;  // steps of half the size would be halved to the same ones
+  // Steps of half the size would be halved to the same ones, or cut at the same places.
+  options.halves_once_more = has_halved_ || options.method.as<WaveCoupling>() != nullptr;
   if (options.sizes) {
     refine(options);  // the largest step, too, which may be what bounds them
     return options;

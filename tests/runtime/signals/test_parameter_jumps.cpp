@@ -75,6 +75,33 @@ std::vector<double> states_of(const Stepper& stepper) {
   return out;
 }
 
+/// A winding whose resistance jumps from 1 to 3 ohm within a step, beside a decay that is faster than it: one damped
+/// step behind the jump would leave up to a fifth more than what is left, and half of the step the same.
+TEST(ParameterJumps, TheRowBehindOneIsRight) {
+  constexpr double kStep_s = 1e-3, kBefore_A = 5.0, kAfter_A = 5.0 / 3.0;
+  for (const double h_lambda : {4.5, 8.0, 50.0}) {
+    for (const double share : {0.5, 0.9}) {
+      const double inductance_H = kStep_s / h_lambda;
+      const Scenario own =
+          parse_scenario(fmt::format(
+                             R"j({{"name": "winding", "time": {{"step_s": {}, "steps": 20}},
+    "subsystems": [
+      {{"name": "v", "type": "effort_source", "parameters": {{"domain": "electrical"}}, "inputs": {{"effort": 5}}}},
+      {{"name": "l", "type": "inductor", "parameters": {{"inductance_H": {:.17g}, "resistance_ohm": 1}},
+        "inputs": {{"resistance_ohm": "if(t<{:.17g}, 1, 3)"}}, "initial_state": {{"current": {}}}}}],
+    "couplings": [{{"kind": "connection", "ports": ["v.port", "l.terminals"]}}]}})j",
+                             kStep_s, inductance_H, (8.0 + share) * kStep_s, kBefore_A),
+                         "winding.json", ".");
+      Stepper stepper(own.system, own.options);
+      stepper.step(9);
+      const double left = std::exp(-3.0 * (1.0 - share) * kStep_s / inductance_H);
+      EXPECT_NEAR(stepper.state("l")[0], kAfter_A + left * (kBefore_A - kAfter_A),
+                  0.02 * (kBefore_A - kAfter_A))
+          << h_lambda << ", " << share;
+    }
+  }
+}
+
 TEST(ParameterJumps, ADutyIsRightWhereverItLiesInSteps) {
   const double tolerated_V[] = {0.0, 0.03, 2e-3};
   for (const int stages : {2, 3}) {

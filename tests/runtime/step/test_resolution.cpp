@@ -461,7 +461,7 @@ TEST(Resolution, TellsDrivenParametersThatAreTooFastForTheSteps) {
 
 /// Pulses of 10 N for a fifth of a step: their mean is 2 N, which does not move what 3 N hold.
 TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
-  const std::string pulses = "if(mod(t, 1e-3) < 2e-4, 10, 0)";
+  const std::string pulses = "if(mod(t, 2e-5) < 4e-6, 10, 0)";
   const std::string brake =
       R"(, {"name": "d", "type": "coulomb_damper",
       "parameters": {"friction_N": 3, "creep_speed_m_per_s": 1e-6}})";
@@ -470,6 +470,9 @@ TEST(Resolution, TellsPulsesWithinStepsBesideNonlinearParts) {
   EXPECT_EQ(own.resolution.kind, Resolution::Kind::pulses);
   EXPECT_EQ(own.summary.unresolved_name, "m.force");
   EXPECT_TRUE(run(driven_mass("2", brake, on_brake), 200).summary.is_resolved());
+  // Steps are cut at a few of them.
+  EXPECT_TRUE(run(driven_mass("if(mod(t, 1e-3) < 2e-4, 10, 0)", brake, on_brake), 200)
+                  .summary.is_resolved());
   // A free mass has the right speed at the end of every step.
   const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
   EXPECT_TRUE(run(driven_mass(pulses, "", free), 200).summary.is_resolved());

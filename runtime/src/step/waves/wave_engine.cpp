@@ -64,8 +64,10 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
+  const bool is_whole = step_s == options_.step_s;
+  if (is_whole && sudden_ && finds_sudden(step_s)) return step_with_cuts(step_s, {});
   if (takes_pieces()) {
-    if (step_s == options_.step_s) return step_in_pieces(step_s);
+    if (is_whole) return step_in_pieces(step_s);
     pieces_->restart();  // it has not seen this step
   }
   return step_as_a_whole(step_s);
@@ -180,6 +182,7 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
       watch_->look_closely(clock.steps(), ResolutionWatch::kSource + input);
     });
   }
+  const bool has_cut_inputs = whole_ && whole_->has_cut_inputs;
   const bool watched = !is_piece && is_watched() && together().is_first() && looks_in_time();
   const auto timed = [&](const auto& look) {
     const auto start = scheduler_ ? Clock::now() : Clock::time_point();
@@ -197,7 +200,8 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
       } else {
         watch_->look(clock.steps(), record(), incident(), next());
       }
-      if (hidden_) hidden_->look(clock.steps(), clock.time_s(), step_s, run_.rule());
+      if (hidden_ && !has_cut_inputs)
+        hidden_->look(clock.steps(), clock.time_s(), step_s, run_.rule());
     });
   }
   step_.accept(waves_.step_s());

@@ -51,6 +51,10 @@ class WaveEngine final : public StepEngine,
     return !sizes_ && !scheduler_ && together().is_alone() && together().has_whole();
   }
   StepReport step_with_cuts(double step_s, const Cuts& cuts) override;
+  std::span<const double> sudden_inputs() override {
+    finds_sudden(options_.step_s);
+    return sudden_s_;
+  }
   void enter() override;
   double time_left_s() const override;
   void extend(StepReport& report) override;
@@ -163,7 +167,9 @@ class WaveEngine final : public StepEngine,
   bool takes_pieces() const;
   void end_whole();
   void go_back_to_begin();
-  StepReport step_part(double end_s);
+  StepReport step_part(double end_s, double size_s);
+  StepReport step_past_inputs(double end_s, std::size_t cuts);
+  bool finds_sudden(double step_s);
   void leave_pieces(double error);
   void add_piece();
   EffortFlow mean_at(int scalar_port) const;
@@ -288,7 +294,8 @@ class WaveEngine final : public StepEngine,
     double step_s = 0.0, end_s = 0.0;
     double time_s = 0.0;  // that its pieces have led to
     int pieces = 0;       // committed
-    bool is_cut = false;  // where parameters jump
+    bool is_cut = false;  // where parameters or inputs jump
+    bool has_cut_inputs = false;
     double left_error = 0.0;
     StepClock clock;    // at its begin
     StepReport report;  // of the pieces
@@ -307,7 +314,10 @@ class WaveEngine final : public StepEngine,
     double left_error = 0.0;
     std::int64_t in_a_row = 0;  // the last steps, all of them in pieces
   } in_pieces_;
-  std::int64_t cut_steps_ = 0;             // taken in parts, from jump to jump of parameters
+  std::int64_t cut_steps_ = 0;  // taken in parts, from jump to jump of parameters or inputs
+  std::optional<InputChanges>
+      sudden_;  // if steps are cut where inputs jump; conserving ones only where smooth inputs do
+  std::vector<double> sudden_s_;           // of the step under way
   std::optional<LawEnds> law_ends_;        // then, without damped stages
   std::optional<ResolutionWatch> watch_;   // not with slices
   std::string undamped_;                   // with slices: what decays faster than a step

@@ -355,8 +355,8 @@ std::string WaveEngine::integrator() const {
                         in_pieces_.pieces);
   }
   if (cut_steps_ > 0) {
-    text += fmt::format("{}{} of {} steps cut where parameters jump", text.empty() ? "" : "; ",
-                        cut_steps_, step_.clock().steps());
+    text += fmt::format("{}{} of {} steps cut where {} jump", text.empty() ? "" : "; ", cut_steps_,
+                        step_.clock().steps(), sudden_ ? "inputs or parameters" : "parameters");
   }
   if (!change_over_) return text;
   const std::string changes = change_over_->text(system(), step_.clock().steps());

@@ -56,6 +56,7 @@ void WaveEngine::archive(StateArchive& archive) {
   }
   archive.value(cut_steps_);
   archive.expect_counts({cut_steps_}, "the number of steps that were cut");
+  if (sudden_ && archive.reads()) sudden_.emplace(system());  // what is searched ahead
   if (watch_) watch_->archive(archive);
   if (changes_) changes_->archive(archive);
   if (hidden_) hidden_->archive(archive);

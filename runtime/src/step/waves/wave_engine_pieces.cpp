@@ -58,7 +58,7 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
   begin_whole(step_s);
   StepReport report;
   try {
-    report = step_part(whole_->end_s);
+    report = step_part(whole_->end_s, step_s);
   } catch (const std::exception&) {
     const bool has_gone_on = whole_->pieces > 0;
     if (!has_gone_on) {
@@ -74,16 +74,17 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
 }
 
 /// From where the whole step has come to on to `end_s`: in pieces that choose their size, if there may be such.
-StepReport WaveEngine::step_part(double end_s) {
+/// `size_s`: of that way, the same for equal ones.
+StepReport WaveEngine::step_part(double end_s, double size_s) {
   StepReport report;
   if (takes_pieces()) {
-    pieces_->begin_step(whole_->is_cut ? end_s - whole_->time_s : whole_->step_s);
+    pieces_->begin_step(size_s);
     do report = pieces_->step(end_s);
     while (whole_->time_s < end_s);
     whole_->left_error = std::max(whole_->left_error, pieces_->left_error());
     return report;
   }
-  use(end_s - whole_->time_s);
+  use(size_s);
   retune();
   attempted_ = {};
   if (is_timed()) attempted_.start = Clock::now();
@@ -98,9 +99,52 @@ StepReport WaveEngine::step_part(double end_s) {
   return report;
 }
 
+/// Whether inputs jump in the step that is to come, and where.
+bool WaveEngine::finds_sudden(double step_s) {
+  constexpr std::size_t kMost = 16;
+  sudden_s_.clear();
+  if (!sudden_ || !step_.moved_jumps().empty()) return false;
+  try {
+    sudden_->find_sudden(step_.clock().time_s(), step_s, kMost, may_damp(), sudden_s_);
+  } catch (const std::exception&) {  // the step itself tells it, if it meets that too
+    sudden_s_.clear();
+  }
+  return !sudden_s_.empty();
+}
+
+/// From where the whole step has come to on to `end_s`. A damped step with one stage leaves 1/(1 + hλ) of what a jump
+/// throws, wherever that lies, and so does half of it: the way behind a jump is taken in many parts, or where there are
+/// many jumps that behind the last one.
+StepReport WaveEngine::step_past_inputs(double end_s, std::size_t cuts) {
+  constexpr int kOfOneStage = 16, kOfMore = 4;
+  constexpr std::size_t kMany = 16;
+  const int finer = options_.halves_once_more ? 2 : 1;
+  const int behind = finer * (run_.stages() == 1 ? kOfOneStage : kOfMore);
+  const double first_s = whole_->end_s - whole_->step_s;
+  const double same_s = 1e-7 * whole_->step_s;
+  StepReport report;
+  double begin_s = whole_->time_s;
+  auto next = std::ranges::upper_bound(sudden_s_, begin_s + same_s);
+  while (begin_s < end_s) {
+    const bool is_last = next == sudden_s_.end() || !(*next < end_s - same_s);
+    const double to_s = is_last ? end_s : *next;
+    const bool is_behind = begin_s > first_s + same_s && (cuts <= kMany || to_s == whole_->end_s);
+    const int parts = is_behind && may_damp() && !takes_pieces() ? behind : 1;
+    const double size_s = (to_s - begin_s) / parts;
+    if (pieces_) pieces_->restart();
+    for (int part = 1; part < parts; ++part) step_part(begin_s + part * size_s, size_s);
+    report = step_part(to_s, size_s);
+    begin_s = to_s;
+    if (!is_last) ++next;
+  }
+  return report;
+}
+
 StepReport WaveEngine::step_with_cuts(double step_s, const Cuts& cuts) {
+  const bool has_cut_inputs = finds_sudden(step_s);
   begin_whole(step_s);
   whole_->is_cut = true;
+  whole_->has_cut_inputs = has_cut_inputs;
   StepReport report;
   try {
     for (std::size_t i = 0; i <= cuts.times_s.size(); ++i) {
@@ -109,13 +153,12 @@ StepReport WaveEngine::step_with_cuts(double step_s, const Cuts& cuts) {
         step_.clock() = whole_->clock.within(whole_->time_s);
         cuts.before(whole_->time_s, end_s);
       }
-      if (pieces_) pieces_->restart();
-      report = step_part(end_s);
+      report = step_past_inputs(end_s, cuts.times_s.size() + sudden_s_.size());
     }
   } catch (const std::exception&) {
     step_.clock() = whole_->clock;
     if (whole_->pieces > 0) {
-      cuts.undo();
+      if (cuts.undo) cuts.undo();
       go_back_to_begin();
     }
     whole_.reset();

@@ -32,6 +32,13 @@ auto or_tell_others(Together& together, const Make& make) {
   }
 }
 
+bool has_vertical_laws(const System& system) {
+  return std::ranges::any_of(system.parts(), [](const Part& part) {
+    const Subsystem* const physics = part.port_hamiltonian();
+    return physics != nullptr && physics->has_vertical_laws();
+  });
+}
+
 LedgerOptions ledger_options(const WaveDiscretisation& waves, const WaveCoupling& method,
                              Together& together, const StagedRun& run) {
   together.discretised(waves);
@@ -93,6 +100,13 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
                     is_damped ? damped(run_.rule()) : run_.rule(),
                     AdaptiveSteps::for_pieces(options_.step_s), options_.step_s, record(),
                     std::span<const Watch>{}, AdaptiveSteps::Of::step);
+  }
+  // Impulses where switches open within steps are let act by one process alone.
+  const bool may_cut = !options_.sizes && !scheduler_ && together().has_whole() &&
+                       step_.is_driven() && (together().is_alone() || !has_vertical_laws(system));
+  if (may_cut && (may_damp() || pieces_) && StagedRun::can_return(system)) {
+    sudden_.emplace(system);
+    if (!sudden_->may_be_sudden()) sudden_.reset();
   }
   if (options_.sizes) {
     const bool is_damped = run_.integrators().damped_parts > 0;

@@ -61,8 +61,8 @@ struct StepperOptions {
   double signals_every_s = 0.0;
   /// Quantities watched for events, beside the levels that parts report (Subsystem::state_levels).
   std::vector<Watch> watches = {};
-  /// Kicks and drifts and Taylor series of one step size: steps, also those that were halved, are taken as two halves, for
-  /// a comparison with this run.
+  /// For a comparison with this run: steps of kicks and drifts and of Taylor series, also those that were halved, are
+  /// taken as two halves, and so are the parts of a damped step behind a jump of an input.
   bool halves_once_more = false;
   Certify certify = Certify::energy;
   int threads =
