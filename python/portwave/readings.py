@@ -306,7 +306,12 @@ class Readings:
 
         A step that failed has raised `StepError` and is not among them.
         """
-        return not self._core.shortcomings
+        return not self.shortcomings
+
+    @property
+    def shortcomings(self) -> List[str]:
+        """What keeps the steps so far from being `all_well`, in words; an empty list: nothing does."""
+        return self._core.shortcomings
 
     @property
     def report(self) -> Dict[str, Any]:

@@ -92,6 +92,8 @@ class Stepper(Readings):
         pace: Optional[float] = None,
         arena: Optional[Arena] = None,
     ) -> None:
+        if not (arena is None or isinstance(arena, Arena)):
+            raise TypeError(f"`arena` must be a portwave.Arena, got {arena!r}")
         own = scenario_of(system)
         text, matrices = own._handed_over()
         with errors_that_name(own.part_at):

@@ -109,6 +109,17 @@ TEST(Events, AreThoseOfTheLastStepAfterGoingBack) {
   portwave_snapshot_free(snapshot);
 }
 
+TEST(Shortcomings, AreToldInWords) {
+  const Swing well(kFixed, "false");
+  ASSERT_EQ(portwave_step_n(well, 100), PORTWAVE_OK);
+  EXPECT_STREQ(portwave_shortcomings(well), "");
+  const Swing coarse(R"({"step_s": 2, "end_s": 200})", "false");
+  ASSERT_EQ(portwave_step_n(coarse, 100), PORTWAVE_OK);
+  EXPECT_NE(std::string(portwave_shortcomings(coarse)).find("A"), std::string::npos)
+      << portwave_shortcomings(coarse);
+  EXPECT_STREQ(portwave_shortcomings(nullptr), "");
+}
+
 TEST(States, AreKnownWithinAStep) {
   for (const bool is_chosen : {false, true}) {
     const Swing swing(is_chosen ? kChosen : kFixed, "false",

@@ -229,6 +229,25 @@ def test_a_result_says_whether_the_run_succeeded():
     assert "no success" in repr(poor) and "no success" not in repr(good)
 
 
+@pytest.mark.filterwarnings("ignore::portwave.ScenarioWarning")  # its shafts turn against each other
+def test_a_stepper_says_in_words_what_is_not_well():
+    def stepped(**method):
+        overrides = {"/method": {"guard": True, **method}}
+        stepper = pw.Stepper("examples/lossless_pair.json", overrides=overrides)
+        stepper.run_until(10.0)
+        return stepper
+
+    good = stepped(kind="auto")
+    assert good.all_well and good.shortcomings == []
+    poor = stepped(
+        kind="peaceman-rachford", iterations=1, impedance={"kind": "uniform", "value": 20.0}
+    )
+    assert not poor.all_well
+    assert any("the coupling is poor" in phrase for phrase in poor.shortcomings)
+    with pytest.raises(TypeError, match="portwave.Arena"):
+        pw.Stepper("examples/lossless_pair.json", arena=2)
+
+
 def test_running_on_is_the_same_as_running_at_once():
     once = pw.Stepper("examples/published_douglas_rachford.json").record(until=1.0, observe=["A.q1"])
     stepper = pw.Stepper("examples/published_douglas_rachford.json")

@@ -197,9 +197,18 @@ std::shared_ptr<const Component> live_component(const Part& part, const std::vec
 
 }  // namespace
 
-std::shared_ptr<const Component> live_component(const System& system, int part, int stages) {
+std::shared_ptr<const Component> live_component(const System& system,
+                                                std::span<const int> number_of_port, int part,
+                                                int stages) {
   const Part& own = system.parts()[at(part)];
-  auto live = live_component(own, idle_ports_of(system, idle_ports(system), part), stages);
+  std::vector<bool> idle;
+  int first = system.first_scalar_port(part);
+  for (const Port& port : own.component->signature().ports) {
+    idle.push_back(port.dimension > 0 && number_of_port[at(first)] < 0);
+    first += port.dimension;
+  }
+  if (std::ranges::find(idle, true) == idle.end()) return own.component;
+  auto live = live_component(own, idle, stages);
   return live != nullptr ? live : own.component;
 }
 

@@ -309,6 +309,11 @@ typedef struct portwave_report {
 PORTWAVE_API portwave_status portwave_get_report(const portwave_simulation* simulation,
                                                  portwave_report* report);
 
+/* Returns what is wrong with the steps so far, in phrases separated by "; ": steps that missed their tolerance, parts
+ * that agree poorly, motion that the steps do not resolve, a certificate that does not hold. "" where every check
+ * holds, as for `portwave run --strict`; "" and portwave_last_error for NULL. Not for a loop: it looks at every part. */
+PORTWAVE_API const char* portwave_shortcomings(const portwave_simulation* simulation);
+
 /* How well steps kept to the deadline. */
 typedef struct portwave_deadline {
   size_t size;

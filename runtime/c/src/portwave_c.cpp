@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "handles.hpp"
+#include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/step/named_states.hpp"
 
 namespace portwave::c_interface {
@@ -474,6 +475,24 @@ const char* portwave_ended_by(const portwave_simulation* simulation) {
   const portwave::Watch* const watch =
       simulation == nullptr ? nullptr : simulation->stepper->ending_watch();
   return watch == nullptr ? "" : watch->name.c_str();
+}
+
+const char* portwave_shortcomings(const portwave_simulation* simulation) {
+  static thread_local std::string text;
+  text.clear();
+  if (simulation == nullptr) {
+    (void)null_pointer();
+    return text.c_str();
+  }
+  const portwave_status status = guarded([&] {
+    for (const std::string& phrase :
+         portwave::summarize("", simulation->scenario->options, *simulation->stepper, 1.0)
+             .shortcomings()) {
+      text += (text.empty() ? "" : "; ") + phrase;
+    }
+    return PORTWAVE_OK;
+  });
+  return status == PORTWAVE_OK ? text.c_str() : portwave_last_error();
 }
 
 portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {

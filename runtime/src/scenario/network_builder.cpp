@@ -112,8 +112,9 @@ std::vector<PartHandle> NetworkBuilder::add_array(
     throw std::invalid_argument(fmt::format(
         "the name {} of an array has no \"{{}}\", which stands for the number", in_quotes(name)));
   }
+  if (count < 0) throw std::invalid_argument(fmt::format("an array has no {} parts", count));
   std::vector<PartHandle> parts;
-  parts.reserve(at(std::max(count, 0)));
+  parts.reserve(at(count));
   for (int i = 0; i < count; ++i) {
     parts.push_back(
         add(fmt::format("{}{}{}", name.substr(0, place), i, name.substr(place + 2)), part_of(i)));

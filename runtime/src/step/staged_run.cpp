@@ -191,7 +191,7 @@ void StagedRun::component_changed(int part) {
   }
   const bool is_live = !live_.empty() && (is_kept || stages() > 1);
   std::shared_ptr<const Component> next =
-      is_live ? live_component(*given_, part, stages()) : own.component;
+      is_live ? live_component(*given_, live_, part, stages()) : own.component;
   if (!is_kept) {
     const StageRule rule = choice_.plan.rule_of(part);
     next = own.substeps > 1 ? staged_part(std::move(next), rule, own.substeps)

@@ -323,6 +323,12 @@ Issues check_enumerations(const StepperOptions& options) {
 }
 
 Issues check(const System& system, const StepperOptions& options) {
+  if (system.parts().empty()) {  // a builder makes none such
+    return {{"/subsystems",
+             "the system has no parts: it was moved from, as into another stepper. Build a system "
+             "for each "
+             "stepper, or clone() the first one"}};
+  }
   if (Issues issues = check_enumerations(options); !issues.empty()) return issues;
   if (!(options.step_s > 0.0) || !std::isfinite(options.step_s)) {
     return {{"/time/step_s",

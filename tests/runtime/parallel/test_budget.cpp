@@ -540,18 +540,17 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
       options.threads = 2;
       options.grain = Grain::of_parts(2);
       Stepper stepper(system, options);
+      std::vector<double> start;
+      for (const Part& own : system.parts())
+        std::ranges::copy(own.initial_state, std::back_inserter(start));
+      stepper.set_states(start);  // forgets the waves that were found for the first step
       for (int n = 0; n < 20; ++n) {
-        const StepReport report = stepper.step();
-        EXPECT_EQ(report.iterations, 0) << to_string(executor);
-        EXPECT_FALSE(report.converged) << to_string(executor);
-        EXPECT_EQ(report.reason, StopReason::deadline) << to_string(executor);
-        EXPECT_LT(report.slack_s, 0.0);
+        EXPECT_EQ(stepper.step().reason, StopReason::deadline) << to_string(executor);
       }
       EXPECT_EQ(stepper.deadline().value().misses, 20);
       for (int part = 0; part < 8; ++part) {
-        for (std::size_t i = 0; i < stepper.state(part).size(); ++i) {
-          EXPECT_EQ(stepper.state(part)[i], explicit_run.state(part)[i]) << to_string(executor);
-        }
+        EXPECT_TRUE(std::ranges::equal(stepper.state(part), explicit_run.state(part)))
+            << to_string(executor);
       }
     }
   }

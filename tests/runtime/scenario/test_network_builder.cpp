@@ -159,6 +159,32 @@ TEST(NetworkBuilder, BuildsAgainAndAfterMoreWasAdded) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
+TEST(NetworkBuilder, IsReturnedByFunctionsAndItsSystemServesOneStepper) {
+  const auto made = [](std::vector<PartHandle>& parts) {
+    NetworkBuilder network("line");
+    parts = network.add_array(2, "m{}",
+                              [](int i) { return parts::mass({.mass_kg = 1.0 + i, .ports = 1}); });
+    return network;
+  };
+  std::vector<PartHandle> parts;
+  NetworkBuilder network = made(parts);
+  for (const PartHandle& part : parts) network.free(part.port("port"));
+  Scenario scenario = network.build({.step_s = 0.01});
+  Stepper first(std::move(scenario.system), scenario.options);
+  first.step(2);
+  try {
+    const Stepper second(std::move(scenario.system), scenario.options);
+    FAIL() << "a stepper without parts";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("it was moved from"), std::string::npos)
+        << error.what();
+  }
+  first.step(2);
+  EXPECT_THROW(
+      (void)network.add_array(-1, "x{}", [](int) { return parts::mass({.mass_kg = 1.0}); }),
+      std::invalid_argument);
+}
+
 TEST(NetworkBuilder, AParameterThatIsRefusedNamesItsPart) {
   Scenario scenario = pair({.step_s = 0.01});
   Stepper stepper(std::move(scenario.system), scenario.options);

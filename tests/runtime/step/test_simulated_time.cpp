@@ -86,6 +86,31 @@ TEST(SimulatedTime, StepsConvergeAgainWhereFactorsHaveAStepOfTheirOwn) {
   EXPECT_LE(control.after, 5) << "control: without new factors";
 }
 
+TEST(SimulatedTime, AFirstStepHasWavesToStartFrom) {
+  // Three evaluations fit beside the commit; from no waves at all some ten are needed.
+  const System system =
+      parse_scenario(generate_scenario(network::Grid{.rows = 8, .columns = 8}), "grid.json", ".")
+          .system;
+  const auto lost_share = [&](bool has_waves) {
+    StepperOptions options{.step_s = 1e-2,
+                           .method = WaveCoupling{.kind = WaveUpdate::peaceman_rachford}};
+    options.method.waves().impedance_kind = ImpedanceKind::leaf;
+    options.method.waves().tolerance = 1e-10;
+    options.method.waves().iterations = 200;
+    options.time.deadline_s = 40 * kUs;
+    options.executor = ExecutorKind::serial;
+    options.threads = 1;
+    const SimulatedTime time(costs_of(8 * kUs, 15 * kUs, 10 * kUs, 30 * kUs));
+    Stepper stepper(system, options);
+    if (!has_waves) stepper.set_states(states_of(stepper));  // waves begin anew
+    const StepReport report = stepper.step();
+    EXPECT_LE(report.iterations, 3);
+    return std::abs(stepper.energy().mismatch_J) / stepper.energy().initial_J;
+  };
+  EXPECT_LE(lost_share(true), 1e-9);
+  EXPECT_GE(lost_share(false), 1e-5) << "control: without waves";
+}
+
 struct Outcome {
   double error = 0.0;
   double step_s = 0.0;
@@ -142,7 +167,7 @@ TEST(SimulatedTime, AutoIsNearTheBestFixedRuleUnderEveryDeadline) {
     EXPECT_LE(own, 1.5 * last) << share;
     last = own;
   }
-  EXPECT_GT(worst, 2.0) << "control: rules are told apart";
+  EXPECT_GT(worst, 1.2) << "control: rules are told apart";
 }
 
 TEST(SimulatedTime, WhereNothingIsInTimeAnErrorMustBeWorthTheLengthOfTheSteps) {

@@ -338,6 +338,32 @@ void MacroStep::restart_waves() {
   stale_ = true;
 }
 
+void MacroStep::find_waves(int most) {
+  StepPlan given = plan_;
+  plan_.rule.budget = std::min(plan_.rule.budget, most);
+  plan_.deadline = nullptr;
+  plan_.rule.deadline = nullptr;
+  plan_.rule.update = update_;
+  plan_.rule.interface =
+      method_.kind == WaveUpdate::interface || !method_.interface_islands.empty();
+  without_solves_ = false;
+  const auto leave = [&] {
+    plan_ = std::move(given);
+    std::ranges::fill(outcomes_, IslandOutcome{});
+    ledger_.forget_examined();
+    residual_.forget();
+    revocable_ = false;
+    stale_ = true;
+  };
+  try {
+    if (freeze(clock_.time_s()) && iterate()) std::ranges::copy(next_.b, now_.b.begin());
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+}
+
 void MacroStep::states_jumped() {
   if (extrapolated_) extrapolated_->forget();
   revocable_ = goes_on_ = false;

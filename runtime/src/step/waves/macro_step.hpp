@@ -80,6 +80,9 @@ class MacroStep {
   /// Called when the states were overwritten between two steps: waves begin anew, as in `begin`; the time and
   /// the accounts go on.
   void restart_waves();
+  /// Iterates from the present state without a deadline, at most `most` times, and commits nothing: the next step
+  /// starts from the waves that this finds, and has factors. Errors: those of `Failures`; the state stands.
+  void find_waves(int most);
   /// Called when an impulse has changed states between two steps: waves, time and accounts go on.
   void states_jumped();
   /// Report of the committed step.

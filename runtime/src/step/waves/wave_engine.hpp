@@ -215,6 +215,7 @@ class WaveEngine final : public StepEngine,
   void make_executor();
   void look_for_decays_in_slices();
   void rehearse();
+  void find_waves();
   void rehearse_retuning();
   void plan_step();
 

@@ -440,6 +440,7 @@ void WaveEngine::carry_out_jump(std::span<const StateConstraints::PartImpulse> p
     watch_->look_closely(step_.clock().steps(), ResolutionWatch::kOutside);
   }
   start_ports_.forget();
+  if (is_start) find_waves();
 }
 
 void WaveEngine::set_iterations(int iterations) {

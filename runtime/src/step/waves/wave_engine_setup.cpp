@@ -116,6 +116,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
                    record(), watches_of(system, given));
     if (m.tolerance_per_part) sizes_->judge_parts();
   }
+  find_waves();
 }
 
 /// In slices no rule damps single parts, and no watch tells what rings: the fastest decay does.
@@ -249,6 +250,21 @@ void WaveEngine::rehearse() {
       continue;
     time(island, Effort::renew, DeadlineScheduler::Solve::new_factors);
     time(island, Effort::solve, DeadlineScheduler::Solve::with_factors);
+  }
+}
+
+/// A step under a deadline has time to correct waves that nearly agree, not to find any: a first one that starts from
+/// none would leave the energy of moving parts in the tank, where no later step gets it back. So the waves of the first
+/// step are found before it.
+void WaveEngine::find_waves() {
+  constexpr int kMost = 50;
+  if (!scheduler_ || !together().is_alone() || !step_.is_repeatable()) return;
+  // Where the step has time for as many it finds them itself, with the bits of a run without a deadline.
+  const bool may_solve = step_.interface().has_value();
+  if (scheduler_->step_s(kMost, may_solve) <= time_of_step(options_)) return;
+  try {
+    step_.find_waves(kMost);
+  } catch (const StepError&) {  // the step will say so
   }
 }
 

@@ -31,8 +31,11 @@ struct LiveSystem {
 /// system, and of building the parts concerned again.
 LiveSystem live_system(const System& system, int stages = 1);
 
-/// The component that live_system has for a part of `system`.
-std::shared_ptr<const Component> live_component(const System& system, int part, int stages = 1);
+/// What a LiveSystem of `system` with this `number_of_port` has for a part whose component has changed. Cost: that
+/// of the part, however large the system is.
+std::shared_ptr<const Component> live_component(const System& system,
+                                                std::span<const int> number_of_port, int part,
+                                                int stages = 1);
 
 /// The stages of a run: their number and nodes, and the parts whose stages are damped.
 struct StagePlan {

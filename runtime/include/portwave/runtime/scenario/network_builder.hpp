@@ -63,8 +63,9 @@ class NetworkBuilder {
   using PartOptions = SystemBuilder::PartOptions;
 
   explicit NetworkBuilder(std::string name = "network");
-  NetworkBuilder(const NetworkBuilder&) = delete;
-  NetworkBuilder& operator=(const NetworkBuilder&) = delete;
+  /// Handles of a builder that was moved are those of the new one.
+  NetworkBuilder(NetworkBuilder&&) = default;
+  NetworkBuilder& operator=(NetworkBuilder&&) = default;
 
   /// Adds a part. Names are without dots, brackets, blanks, commas and quotes; "cell3/mass" is one.
   PartHandle add(std::string name, CataloguePart part, PartOptions options = {});
