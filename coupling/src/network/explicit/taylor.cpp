@@ -174,7 +174,7 @@ TaylorFit suits_taylor(const System& system, double start_s, double step_s, bool
       const double swing = live_rate(*network, network->J), decay = live_rate(*network, network->R);
       return {decay <= swing, order_of({.kind = SplittingKind::taylor}),
               fmt::format("the fastest damping is {:.2g} times the highest frequency, {} than 1",
-                          decay / swing, decay <= swing ? "no more" : "more")};
+                          decay > 0.0 ? decay / swing : 0.0, decay <= swing ? "no more" : "more")};
     }
     if (const std::string rough = rough_input(system, start_s); !rough.empty()) {
       return {.reason = rough + ", and steps of one size pass over that"};
