@@ -126,7 +126,7 @@ std::vector<Case> cases() {
        0,
        .3,
        1000000},
-      {"double well", started, -4, 4, .2, kOfWells},
+      {"a million steps of a double well", started, -4, 4, .2, 1000000},
       {"double well, steps too long", started, -4, 4, .6, kOfWells / 10},
       {"double well, driven", {.damping = 0.1, .push = 1.5, .place = 1.0}, -4, 4, .2, kOfWells},
       {"overdamped", {.damping = 30.0, .push = 2.0, .place = 1.0}, 4, 0, .05, kMany},

@@ -212,12 +212,15 @@ KickDriftFit suits_kick_drift(const System& system, double start_s, double step_
                                  {.kind = SplittingKind::kick_drift, .order = order});
     const KickDriftMethod::Rates rates = method.rates();
     const double most = rates.shares_dampers ? kSharedDamping : kOwnDamping;
+    if (steps_choose && rates.damping <= most) {
+      return {true, fmt::format("h times the fastest damping is {:.2g} at most", rates.damping)};
+    }
     if (steps_choose) {
       const bool is_slow = rates.damping <= most * rates.oscillation;
-      return {is_slow, fmt::format("the fastest damping is {:.2g} times the highest frequency, {} "
-                                   "than {:g}",
-                                   rates.damping > 0.0 ? rates.damping / rates.oscillation : 0.0,
-                                   is_slow ? "no more" : "more", most)};
+      return {is_slow,
+              fmt::format("the fastest damping is {:.2g} times the highest frequency, {} "
+                          "than {:g}",
+                          rates.damping / rates.oscillation, is_slow ? "no more" : "more", most)};
     }
     if (!(rates.oscillation <= kFastest)) {
       return {false, fmt::format("h times the highest frequency is {:.2g}, more than {:g}",

@@ -172,9 +172,13 @@ TaylorFit suits_taylor(const System& system, double start_s, double step_s, bool
     const auto network = std::make_shared<const LinearNetwork>(system);
     if (steps_choose) {
       const double swing = live_rate(*network, network->J), decay = live_rate(*network, network->R);
+      if (step_s * decay <= 1.0) {
+        return {true, order_of({.kind = SplittingKind::taylor}),
+                fmt::format("h times the fastest damping is {:.2g} at most", step_s * decay)};
+      }
       return {decay <= swing, order_of({.kind = SplittingKind::taylor}),
               fmt::format("the fastest damping is {:.2g} times the highest frequency, {} than 1",
-                          decay > 0.0 ? decay / swing : 0.0, decay <= swing ? "no more" : "more")};
+                          decay / swing, decay <= swing ? "no more" : "more")};
     }
     if (const std::string rough = rough_input(system, start_s); !rough.empty()) {
       return {.reason = rough + ", and steps of one size pass over that"};
