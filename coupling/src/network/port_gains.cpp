@@ -119,7 +119,10 @@ std::string constraint_text(const System& system, const std::vector<int>& ports,
   if (ports.size() == 1) {
     why = efforts == 1 ? "a mass that is held is a constraint"
                        : "a spring whose end is free has no force, which is a constraint";
-    around = "leave it out of the part, or put an element there that has a state";
+    around = efforts == 1
+                 ? "leave it out of the part, or put an element there that has a state"
+                 : "leave it out of the part (of a chain by \"right_end\": \"mass\"), give it a "
+                   "damper, or put an element there that has a state";
   } else if (efforts == std::ssize(ports)) {
     why =
         "all of them take an effort and give a flow, as masses do, and a rigid joint between "
@@ -185,13 +188,17 @@ SparseMatrix port_feedthrough(const System& system) {
   return sparse_matrix(ports, ports, entries);
 }
 
-SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues) {
+SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues,
+                        const std::vector<bool>& left_out) {
   const auto count = static_cast<Eigen::Index>(system.scalar_ports().size());
   const std::vector<bool> effort_in = effort_inputs(system);
   SparseEntries entries;
   std::vector<int> ports;
   for (const std::vector<int>& group : groups(system, D)) {
     const MatrixXd gain = gain_of(system, group, D, effort_in, ports);
+    if (ports.size() == 1 && !left_out.empty() && left_out[static_cast<std::size_t>(ports[0])]) {
+      continue;
+    }
     if (gain.size() == 0) {
       issues.push_back({"/couplings", constraint_text(system, ports, effort_in)});
       continue;

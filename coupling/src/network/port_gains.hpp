@@ -11,7 +11,9 @@ namespace portwave {
 ///   u = M y⁰,
 /// by scalar port. `issues` says which junctions do not give the inputs of their ports;
 /// M is then of no use. Junctions that no feedthrough ties together are solved one by one, densely.
-SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues);
+/// `left_out`: by scalar port, those that are alone in their junctions and whose rows of M stay empty.
+SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues,
+                        const std::vector<bool>& left_out = {});
 
 /// S + N of the scalar ports of all parts: block-diagonal, ports × ports.
 SparseMatrix port_feedthrough(const System& system);

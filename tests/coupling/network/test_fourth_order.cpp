@@ -82,6 +82,7 @@ TEST(FourthOrderSplitting, RefusesStepsThatCouldCreateEnergy) {
   EXPECT_FALSE(is_taken(0.1, 0.5));
   EXPECT_TRUE(is_taken(0.1, 1.0));
   EXPECT_FALSE(is_taken(10.0, 0.125));
+  EXPECT_FALSE(is_taken(10.0, std::ldexp(1.0, -7)));  // by 4.3e-10
   EXPECT_TRUE(is_taken(0.0, 0.5));
 }
 

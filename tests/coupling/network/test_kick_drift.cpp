@@ -58,6 +58,7 @@ TEST(KickDrift, GoldenErrorsOfTheDuffingLinearPair) {
   expect_printed(error(6, .04), 1.7826e-7);
   expect_printed(error(6, .02), 2.834e-9, 1e-2);
   expect_printed(error(6, .01), 4.44e-11, 5e-2);
+  EXPECT_LT(error(6, .005), 2e-12);
 }
 
 TEST(KickDrift, DissipatesWhatTheDuffingLinearPairDoes) {
@@ -74,6 +75,7 @@ TEST(KickDrift, EndsWhereTheGridDoes) {
                         double q_norm, double v_norm) {
     const Outcome done = outcome(testing::separable_grid(8, c12), 6, 2.0, 320);
     EXPECT_NEAR(done.stored_J, stored_J, 1e-10 * stored_J);
+    EXPECT_NEAR(done.stored_J + done.dissipated_J, 412.96770169502742, 1e-11 * 412.0);
     EXPECT_NEAR(done.dissipated_J, dissipated_J, 1e-10 * dissipated_J);
     EXPECT_NEAR(done.state[4 * 27], q27, 1e-11);
     EXPECT_NEAR(done.state[4 * 27 + 1], v27, 1e-10);

@@ -102,7 +102,7 @@ TEST(AutoExplicitSteps, ChosenStepsNeedNoStages) {
   for (const char* const key : {"explicit_steps", "kick_drift"}) {
     const std::string method = fmt::format(R"({{"kind": "auto", "{}": true}})", key);
     expect_taken(chains(method, kChosen), {.kind = SplittingKind::taylor, .order = 16},
-                 "auto: Taylor series of order 16, as the fastest damping is");
+                 "auto: Taylor series of order 16, as h times the fastest damping is");
     const System pair = testing::separable_pair();
     StepperOptions options = chains(method, kChosen).options;
     Stepper taken(pair, options);
@@ -126,6 +126,28 @@ TEST(AutoExplicitSteps, StiffDecaysStayWithWaves) {
   expect_waves(chains(kAuto, kChosen, 400.0),
                {"not Taylor series: the fastest damping is", "not kicks and drifts"});
   EXPECT_EQ(remarks_of(chains(kAuto, kChosen, 400.0)).find("auto: Taylor"), std::string::npos);
+}
+
+// A ball above the ground has no frequency, and dampers are slow beside the longest step.
+TEST(AutoExplicitSteps, WhatDoesNotSwingAtTheStartIsNotStiff) {
+  const auto ball = [](double damping, const std::string& end) {
+    return parse_scenario(fmt::format(R"({{"name": "ball", "subsystems": [
+      {{"name": "ball", "type": "mass", "parameters": {{"mass_kg": 2, "damping_Ns_per_m": {}}},
+        "initial_state": {{"position": -1}}, "inputs": {{"force": 19.62}}}}{}],
+      "time": {}, "method": {}, "outputs": {{"observe": ["ball.position"]}}}})",
+                                      damping, end, kChosen, kAuto),
+                          "ball.json", ".");
+  };
+  const std::string floor = R"(, {"name": "floor", "type": "contact",
+        "parameters": {"force_N": 200, "compression_m": 0.05}, "initial_state": {"approach": -1}}],
+      "couplings": [{"kind": "connection", "ports": ["ball.port", "floor.face"]})";
+  const std::string nothing = R"(], "couplings": [{"kind": "free", "ports": ["ball.port"]})";
+  const Splitting drifts{.kind = SplittingKind::kick_drift, .order = 6};
+  expect_taken(ball(0.1, floor), drifts, "auto: kicks and drifts, as h times the fastest damping");
+  expect_waves(ball(100.0, floor), {"not kicks and drifts: the fastest damping is"});
+  const Splitting series{.kind = SplittingKind::taylor, .order = 16};
+  expect_taken(ball(0.1, nothing), series, "auto: Taylor series of order 16, as h times");
+  expect_waves(ball(100.0, nothing), {"not Taylor series: the fastest damping is"});
 }
 
 TEST(AutoExplicitSteps, InputsWithKinksAreForStepsThatEndThere) {

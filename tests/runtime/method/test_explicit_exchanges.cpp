@@ -1,6 +1,7 @@
 // Parts that are exchanged between the steps of kicks and drifts, and of Taylor series.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
+#include <portwave/subsystems/catalogue/parts.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
 #include "support/systems/separable_networks.hpp"
@@ -105,32 +107,96 @@ TEST(ExplicitExchanges, APartIsAnotherOneFromThenOn) {
 }
 
 TEST(ExplicitExchanges, APartThatDoesNotFitIsRefusedAndNothingHasChanged) {
-  const auto pair = [](double coupling_damping) {
-    return duffing_oscillator({.mass_kg = 8.0,
-                               .stiffness_N_per_m = 100.0,
-                               .cubic_stiffness_N_per_m3 = 8000.0,
-                               .coupling_stiffness_N_per_m = 120.0,
-                               .coupling_damping_Ns_per_m = coupling_damping});
+  const auto contact = [](double force_N, double damping) {
+    return parts::contact({.force_N = force_N, .compression_m = 0.1, .damping_s_per_m = damping})
+        .build();
   };
-  const auto made = [&](double damping) {
+  const auto made = [&] {
     SystemBuilder builder;
-    builder.add("a", pair(damping), {.initial_state = {0.4, 0.0, 0.1}});
-    builder.join(joint::Free{}, {"a.coupling"});
+    builder.add("m", parts::mass({.mass_kg = 1.0}), {.initial_state = {0.05, 1.0}});
+    builder.add("c", contact(30.0, 0.0), {.initial_state = {0.05}});
+    builder.connect("m.port", "c.face");
     return builder.build();
   };
   const StepperOptions options = options_of(SplittingKind::kick_drift, false);
-  Stepper stepper(made(0.5), options), untouched(made(0.5), options);
+  Stepper stepper(made(), options), untouched(made(), options);
   stepper.run_until(0.5);
-  // A spring whose end is free and that nothing damps has no length that anything determines.
-  EXPECT_THROW(stepper.set_component(0, pair(0.0)), ConfigError);
+  EXPECT_THROW(stepper.set_component(1, contact(30.0, 0.4)), ConfigError);
   stepper.run_until(1.0);
   untouched.run_until(1.0);
   EXPECT_EQ(whole(stepper), whole(untouched));
   EXPECT_EQ(stepper.energy().supplied_J, untouched.energy().supplied_J);
-  stepper.set_component(0, pair(0.7));
-  stepper.run_until(1.5);
-  untouched.run_until(1.5);
-  EXPECT_NE(whole(stepper), whole(untouched)) << "control: one that fits is taken";
+  Stepper other(made(), options);
+  other.set_component(1, contact(50.0, 0.0));
+  other.run_until(1.0);
+  EXPECT_NE(whole(other), whole(untouched)) << "control: one that fits is taken";
+}
+
+/// A swinging mass; a spring of `stiffness` hangs on it with a free end, unless that is 0.
+System hung(double stiffness, double elongation, double damping = 0.0) {
+  SystemBuilder builder;
+  builder.add("m",
+              duffing_oscillator({.mass_kg = 2.0,
+                                  .stiffness_N_per_m = 30.0,
+                                  .damping_Ns_per_m = 0.1,
+                                  .coupling_stiffness_N_per_m = stiffness,
+                                  .coupling_damping_Ns_per_m = damping}),
+              {.initial_state = {0.4, -0.2, elongation}});
+  builder.join(joint::Free{}, {"m.coupling"});
+  return builder.build();
+}
+
+// A spring whose end is free and has no damper exerts no force, whatever it is. Beside it: a mass alone, and the limit of
+// a damper on the spring.
+TEST(ExplicitExchanges, SpringsWithAFreeEndFollowWhatTheyHangOn) {
+  SystemBuilder builder;
+  builder.add(
+      "m", linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 30.0, .damping_Ns_per_m = 0.1}),
+      {.initial_state = {0.4, -0.2}});
+  builder.join(joint::Free{}, {"m.coupling"});
+  const System alone = builder.build();
+  for (const SplittingKind kind : kKinds) {
+    for (const bool chosen : {false, true}) {
+      const StepperOptions options = options_of(kind, chosen);
+      Stepper stepper(hung(120.0, 0.0), options), beside(alone, options);
+      stepper.step();
+      EXPECT_EQ(stepper.effort(0), 0.0);
+      stepper.run_until(1.0);
+      beside.run_until(1.0);
+      EXPECT_NEAR(stepper.state(0)[0], beside.state(0)[0], 1e-6);
+      EXPECT_NEAR(stepper.state(0)[1], beside.state(0)[1], 1e-6);
+      EXPECT_EQ(stepper.state(0)[2], 0.0);
+      stepper.set_states(std::array{0.4, -0.2, 0.0});
+      EXPECT_NEAR(stepper.flow(0), -0.2, 1e-14) << "that of the mass";
+      // A spring of its own: at its free end the speed is that of the mass, too.
+      SystemBuilder other;
+      other.add(
+          "m",
+          linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 30.0, .damping_Ns_per_m = 0.1}),
+          {.initial_state = {0.4, -0.2}});
+      other.add("s", parts::spring({.stiffness_N_per_m = 120.0}));
+      other.connect("m.coupling", "s.left");
+      other.join(joint::Free{}, {"s.right"});
+      Stepper joined(other.build(), options);
+      EXPECT_NEAR(joined.flow(2), -0.2, 1e-14);
+      joined.run_until(1.0);
+      EXPECT_NEAR(joined.state(0)[0], beside.state(0)[0], 1e-6);
+      EXPECT_EQ(joined.state(1)[0], 0.0);
+      // Stretched it is at odds with its end. If it is to be stepped so, its energy is gone at once.
+      EXPECT_THROW(Stepper(hung(120.0, 0.1), options), ConfigError);
+      StepperOptions as_given = options;
+      as_given.start = Start::as_given;
+      Stepper stretched(hung(120.0, 0.1), as_given);
+      stretched.run_until(1.0);
+      EXPECT_EQ(stretched.state(0)[2], 0.0);
+      EXPECT_NEAR(stretched.energy().dissipated_J - stepper.energy().dissipated_J, 0.6, 1e-9);
+      EXPECT_EQ(stretched.certificate().status, CertificateStatus::holds);
+      Stepper damped(hung(120.0, 0.1, 1e-3), options);
+      damped.run_until(1.0);
+      EXPECT_NEAR(damped.state(0)[0], stretched.state(0)[0], 1e-9) << "the limit";
+      EXPECT_NEAR(damped.energy().dissipated_J, stretched.energy().dissipated_J, 1e-6);
+    }
+  }
 }
 
 TEST(ExplicitExchanges, PortsAreThoseOfThePresentStates) {

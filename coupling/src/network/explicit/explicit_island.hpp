@@ -70,6 +70,9 @@ class ExplicitIsland {
   /// Of an archive: where states are kept with gaps, what stands there is nothing, and must be 0.
   virtual void clear_gaps(IslandState& /*state*/) const {}
 
+  /// In steps of h/2^depth and shorter, displacements that jump (Signal::rate_of) rise at a constant rate instead of
+  /// that with their moments, which swings: the balance of kicks and drifts meets its work at no step size.
+  void take_jumps_as_ramps_from(int depth) { ramps_from_ = depth; }
   /// Samples the inputs for a step of h/2^depth from `start_s` on. Throws InputFault.
   virtual void sample(double start_s, int depth) = 0;
   /// One step of h/2^depth with the inputs sampled. False where its balance is not met: `to` is then no state.
@@ -95,10 +98,16 @@ class ExplicitIsland {
   virtual std::size_t bytes() const = 0;  ///< without what halvings take
   std::size_t bytes_of_halvings() const;
 
+ protected:
+  bool are_ramps(int depth) const { return depth >= ramps_from_; }
+
  private:
+  static constexpr int kRampsFrom = 7;
+
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s, int depth,
              bool once_more, IslandEnergies& energies);
 
+  int ramps_from_ = kRampsFrom;
   std::array<IslandState, kMostHalvings> halfway_;
 };
 

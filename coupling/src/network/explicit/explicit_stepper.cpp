@@ -296,12 +296,33 @@ void ExplicitStepper::fail_by(std::size_t island, const std::exception_ptr& own)
   throw NetworkFault(part_to_blame(island), -1, StepFault::threw, what);
 }
 
+/// What to do about a step that cannot be taken.
+std::string ExplicitStepper::advice_of(std::size_t island) const {
+  const double start_s = clock_.time_s(), rounding_s = 1e-9 * step_s_;
+  const System& system = network_.system();
+  for (const NetworkInput& input : network_.inputs) {
+    const auto jump =
+        input.signal->displacement_jump(start_s - rounding_s, start_s + step_s_ - rounding_s);
+    const Part& part = system.parts()[at(input.part)];
+    if (!jump ||
+        system.island_of_part(input.part) != system.island_of_part(part_of_island_[island])) {
+      continue;
+    }
+    return fmt::format(
+        "the displacement of \"{}.{}\" jumps from {:.6g} to {:.6g} at {:.9g} s; let it rise within "
+        "a time",
+        part.name, part.component->signature().inputs[at(input.input)].name, jump->before,
+        jump->after, jump->time_s);
+  }
+  return islands_[island]->advice();
+}
+
 void ExplicitStepper::refuse(std::size_t island) const {
   throw NetworkFault(
       part_to_blame(island), -1, StepFault::too_inaccurate,
       fmt::format("even steps of h/{} are too long: {}. Take shorter steps, or wave coupling "
                   "({{\"kind\": \"auto\"}})",
-                  1 << ExplicitIsland::kMostHalvings, islands_[island]->advice()));
+                  1 << ExplicitIsland::kMostHalvings, advice_of(island)));
 }
 
 void ExplicitStepper::close(NetworkStep& result) {

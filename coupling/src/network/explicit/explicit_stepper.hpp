@@ -139,6 +139,7 @@ class ExplicitStepper {
   [[noreturn]] void fail(const InputFault& fault) const;
   [[noreturn]] void fail_by(std::size_t island, const std::exception_ptr& own) const;
   [[noreturn]] void refuse(std::size_t island) const;
+  std::string advice_of(std::size_t island) const;
   int part_to_blame(std::size_t island) const;
   void close(NetworkStep& result);
 

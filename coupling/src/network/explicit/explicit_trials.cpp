@@ -12,6 +12,7 @@ namespace portwave {
 ExplicitStepper::Trial& ExplicitStepper::trial() {
   if (trial_ != nullptr) return *trial_;
   trial_ = std::make_unique<Trial>(network_);
+  for (const auto& island : islands_) island->take_jumps_as_ramps_from(0);
   for (std::vector<double>* own : {&trial_->x, &trial_->error}) own->assign(x_.size(), 0.0);
   if (compares_) {
     trial_->coarse = next_;
@@ -97,7 +98,7 @@ bool ExplicitStepper::attempt(double step_s, const ForEach& each) {
 
 void ExplicitStepper::note_obstacle() {
   const auto island = at(static_cast<int>(std::ranges::find(succeeded_, 0) - succeeded_.begin()));
-  obstacle_ = "its energy balance is not met: " + islands_[island]->advice();
+  obstacle_ = "its energy balance is not met: " + advice_of(island);
   if (thrown_[island] == nullptr) return;
   try {
     std::rethrow_exception(thrown_[island]);

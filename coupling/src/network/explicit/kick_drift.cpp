@@ -212,6 +212,9 @@ KickDriftFit suits_kick_drift(const System& system, double start_s, double step_
                                  {.kind = SplittingKind::kick_drift, .order = order});
     const KickDriftMethod::Rates rates = method.rates();
     const double most = rates.shares_dampers ? kSharedDamping : kOwnDamping;
+    if (steps_choose && rates.damping <= most) {
+      return {true, fmt::format("h times the fastest damping is {:.2g} at most", rates.damping)};
+    }
     if (steps_choose) {
       const bool is_slow = rates.damping <= most * rates.oscillation;
       return {is_slow,

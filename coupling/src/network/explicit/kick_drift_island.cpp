@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -147,13 +148,19 @@ double KickDriftIsland::Impl::gauss_value(int input, int stage, int g) const {
   return gauss_values[(at(input) * scheme.drifts.size() + at(stage)) * 3 + at(g)];
 }
 
-void KickDriftIsland::Impl::sample(double start_s, double h) {
+void KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramps) {
+  // A jump at an end belongs to the step that begins there.
+  const double rounding_s =
+      std::max(1e-9 * h, 64.0 * std::numeric_limits<double>::epsilon() * std::abs(start_s));
   for (int i = 0; i < static_cast<int>(model.inputs.size()); ++i) {
     const int number = model.inputs[at(i)];
+    const bool is_ramp = jumps_are_ramps && network.inputs[at(number)].signal->displacement_jump(
+                                                start_s - rounding_s, start_s + h - rounding_s);
+    const int stages = is_ramp ? 1 : 3;
     const auto value_at = [&](double share) {
       double value = 0.0;
       try {
-        value = network.input_in_step(number, {start_s + share * h, start_s, h, share, 3});
+        value = network.input_in_step(number, {start_s + share * h, start_s, h, share, stages});
       } catch (const std::exception& error) {
         throw InputFault{number, true, error.what()};
       } catch (...) {
@@ -425,7 +432,7 @@ void KickDriftIsland::clear_gaps(IslandState& state) const {
 }
 
 void KickDriftIsland::sample(double start_s, int depth) {
-  impl_->sample(start_s, impl_->level(depth).h);
+  impl_->sample(start_s, impl_->level(depth).h, are_ramps(depth));
 }
 bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int depth,
                               IslandEnergies& energies) {

@@ -86,7 +86,7 @@ struct KickDriftIsland::Impl {
 
   double kick_value(int input, int stage) const;
   double gauss_value(int input, int stage, int g) const;
-  void sample(double start_s, double h);
+  void sample(double start_s, double h, bool jumps_are_ramps);
 
   // The step.
 

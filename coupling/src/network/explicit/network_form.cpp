@@ -85,7 +85,8 @@ NetworkForm::NetworkForm(const System& system, const Method& method)
   if (states == 0 && issues.empty()) issues.push_back({"/subsystems", "no part has a state"});
   const auto shows_physics = [](const Part& part) { return part.port_hamiltonian() != nullptr; };
   if (!issues.empty() && std::ranges::all_of(system.parts(), shows_physics)) {
-    port_gains(system, port_feedthrough(system), issues);  // what is wrong with the couplings, too
+    // What is wrong with the couplings, too.
+    port_gains(system, port_feedthrough(system), issues);
   }
   throw_if_any(std::move(issues));
   assemble(method);
@@ -93,6 +94,11 @@ NetworkForm::NetworkForm(const System& system, const Method& method)
   find_storage(of_storage);
   throw_if_any(std::move(of_storage));
   find_dead_states();
+  const auto is_missed = [&](int state) { return state >= 0 && is_dead[at(state)] == 0; };
+  if (std::ranges::none_of(loose_, is_missed)) return;
+  Issues of_ends;  // springs of another law
+  port_gains(system, port_feedthrough(system), of_ends);
+  throw_if_any(std::move(of_ends));
 }
 
 std::string NetworkForm::label(int state) const {
@@ -101,12 +107,44 @@ std::string NetworkForm::label(int state) const {
          part.component->signature().states[at(state - first_state(part_of(state)))].name;
 }
 
+std::vector<int> NetworkForm::loose_springs(const SparseMatrix& D) const {
+  std::vector<int> state_of(system_->scalar_ports().size(), -1);
+  const std::vector<bool> effort_in = effort_inputs(*system_);
+  for (const auto& junction : system_->junctions()) {
+    const int port = junction.waves.front();
+    if (junction.waves.size() != 1 || effort_in[at(port)] || junction.dirac.F(0, 0) != 0.0)
+      continue;
+    const int part = system_->scalar_ports()[at(port)].part;
+    const Structure& s = system_->parts()[at(part)].port_hamiltonian()->structure();
+    const SparseMatrix in = s.G - s.P, see = s.G + s.P;
+    const int column = port - system_->first_scalar_port(part);
+    int state = -1, entries = 0, others = 0;
+    for (SparseMatrix::InnerIterator it(in, column); it; ++it) {
+      if (it.value() == 0.0) continue;
+      state = static_cast<int>(it.row());
+      ++entries;
+    }
+    if (entries != 1) continue;
+    const int own_ports = system_->parts()[at(part)].component->signature().wave_size();
+    for (int j = own_ports; j < in.cols(); ++j) others += in.coeff(state, j) != 0.0 ? 1 : 0;
+    for (SparseMatrix::InnerIterator it(see, column); it; ++it) {
+      if (it.row() != state && it.value() != 0.0) ++others;
+    }
+    for (SparseMatrix::InnerIterator it(D, port); it; ++it) others += it.value() != 0.0 ? 1 : 0;
+    if (others == 0) state_of[at(port)] = first_state(part) + state;
+  }
+  return state_of;
+}
+
 /// A, B, J, R, and the efforts and flows of ports, with u = M (y⁰ + D s) at the ports.
 void NetworkForm::assemble(const Method& method) {
   const System& system = *system_;
   Issues issues;
   const SparseMatrix D = port_feedthrough(system);
-  const SparseMatrix M = port_gains(system, D, issues);
+  loose_ = loose_springs(D);
+  std::vector<bool> left_out;
+  for (const int state : loose_) left_out.push_back(state >= 0);
+  const SparseMatrix M = port_gains(system, D, issues, left_out);
   throw_if_any(std::move(issues));
   effort_in_ = effort_inputs(system);
   const auto n = static_cast<Eigen::Index>(size());
@@ -145,6 +183,38 @@ void NetworkForm::assemble(const Method& method) {
       }
     }
   }
+  // Such a spring follows what it hangs on, at the flow f = −(Jz + Σgⱼuⱼ)/g of its end. It has no force, and what it may
+  // have at the start is gone at once: one more state that nothing sees, damped by the limit of a vanishing damper.
+  constexpr double kAtOnce = 1e100;
+  SparseEntries by_states, by_ports;
+  std::vector<int> end_of(at(size()), -1);
+  std::vector<double> gain(loose_.size(), 0.0);
+  for (int port = 0; port < static_cast<int>(loose_.size()); ++port) {
+    if (loose_[at(port)] >= 0) end_of[at(loose_[at(port)])] = port;
+  }
+  const auto is_loose = [&](Eigen::Index state) {
+    return end_of[at(static_cast<int>(state))] >= 0;
+  };
+  for (const auto& entry : into) {
+    if (loose_[at(entry.col())] == entry.row()) gain[at(entry.col())] = entry.value();
+  }
+  const auto follow = [&](const SparseEntries& entries, SparseEntries& followed) {
+    for (const auto& entry : entries) {
+      if (!is_loose(entry.row())) continue;
+      const int port = end_of[at(entry.row())];
+      followed.emplace_back(port, entry.col(), -entry.value() / gain[at(port)]);
+    }
+  };
+  follow(local, by_states);
+  follow(into, by_ports);
+  std::erase_if(local,
+                [&](const auto& entry) { return is_loose(entry.row()) || is_loose(entry.col()); });
+  for (SparseEntries* const own : {&into, &out}) {
+    std::erase_if(*own, [&](const auto& entry) { return is_loose(entry.row()); });
+  }
+  for (int state = 0; state < size(); ++state) {
+    if (is_loose(state)) local.emplace_back(state, state, -kAtOnce);
+  }
   const SparseMatrix into_m = sparse_matrix(n, ports, into), out_m = sparse_matrix(n, ports, out);
   const SparseMatrix out_t = out_m.transpose();
   const SparseMatrix feed_in = sparse_matrix(ports, count, port_of_s);
@@ -162,8 +232,12 @@ void NetworkForm::assemble(const Method& method) {
   A = J - R;
   B = sparse_matrix(n, count, direct) + SparseMatrix(gained * feed_in);
   input_of_z_ = M * out_t;
-  output_of_z_ = out_t + SparseMatrix(D * input_of_z_);
   input_of_s_ = M * feed_in;
+  // The rows of free ends in M are empty, and so what they follow is known.
+  const SparseMatrix followed = sparse_matrix(ports, ports, by_ports);
+  input_of_z_ += SparseMatrix(followed * input_of_z_) + sparse_matrix(ports, n, by_states);
+  input_of_s_ += SparseMatrix(followed * input_of_s_);
+  output_of_z_ = out_t + SparseMatrix(D * input_of_z_);
   output_of_s_ = feed_in + SparseMatrix(D * input_of_s_);
 
   // Power through the inputs must be sᵀBᵀ∇H: no damper without a state between.

@@ -102,6 +102,8 @@ class NetworkForm {
 
  private:
   struct Storage;
+  /// By scalar port: the state of a spring whose end there is free and has no damper, so that it has no force; or −1.
+  std::vector<int> loose_springs(const SparseMatrix& D) const;
   void assemble(const Method& method);
   void find_storage(Issues& issues);
   void find_storage_of(int part, Storage& storage, Issues& issues);
@@ -112,6 +114,7 @@ class NetworkForm {
   const System* system_;
   std::unique_ptr<std::vector<double>> settings_;
   std::vector<int> first_state_, part_of_state_;
+  std::vector<int> loose_;  // see loose_springs
   std::vector<char> is_bent_;
   bool has_active_ = false;
   std::vector<bool> effort_in_;

@@ -172,6 +172,10 @@ TaylorFit suits_taylor(const System& system, double start_s, double step_s, bool
     const auto network = std::make_shared<const LinearNetwork>(system);
     if (steps_choose) {
       const double swing = live_rate(*network, network->J), decay = live_rate(*network, network->R);
+      if (step_s * decay <= 1.0) {
+        return {true, order_of({.kind = SplittingKind::taylor}),
+                fmt::format("h times the fastest damping is {:.2g} at most", step_s * decay)};
+      }
       return {decay <= swing, order_of({.kind = SplittingKind::taylor}),
               fmt::format("the fastest damping is {:.2g} times the highest frequency, {} than 1",
                           decay / swing, decay <= swing ? "no more" : "more")};

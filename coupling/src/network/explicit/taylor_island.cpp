@@ -115,6 +115,7 @@ TaylorIsland::TaylorIsland(const LinearNetwork& network, const std::vector<int>&
   rows_ = SharedRows(blocks, count);
   rate_ = StrokeMap::of_rows(rate, all, blocks);
   fastest_rate_ = fastest_rate_of(rate);
+  fastest_damping_ = fastest_rate_of(own(network.R, row_numbers) * Q);
   const std::size_t n = states_.size();
   stiffness_.assign(n, 0.0);
   for (int i = 0; i < Q.outerSize(); ++i) {
@@ -516,18 +517,23 @@ void TaylorIsland::error(double* x) {
 
 /// About the size of what the polynomial of an input leaves out and a step sees, by its last two Legendre coefficients.
 /// Smooth inputs leave out less than these, and Gauss points hide most of it: the smaller the coefficients beside the
-/// input, the more. Of functions whose kinks nobody knows they count in full.
+/// input, the more. Of functions whose kinks nobody knows they count in full. The polynomial of the rate of a displacement
+/// has its moments up to the degree 2: of what it leaves out, Legendre's third, states see ∫P₃ (hλθ)³/3! dθ.
 double TaylorIsland::left_out_of_input(int input) const {
-  constexpr double kTrusted = 5.0;
+  constexpr double kTrusted = 5.0, kOfJump = 2.0, kThird = 1.0 / 840.0;
   constexpr int kOfRate =
       2;  // the degree of the polynomial by which a rate of a displacement is seen
   const Signal& signal = *network_.inputs[at(inputs_[at(input)])].signal;
+  const bool has_moments = signal.is_rate() && !signal.is_callback();
   const int n = signal.is_rate() ? kOfRate : scheme_.inputs.points() - 1;
   // The leading coefficient of the shifted Legendre polynomial Pₙ is C(2n, n), that of its next power −n C(2n, n)/2.
   const auto leading = [](int degree) {
     return std::exp(std::lgamma(2.0 * degree + 1.0) - 2.0 * std::lgamma(degree + 1.0));
   };
   const double last = power(input, n) / leading(n);
+  if (has_moments) {
+    return kOfJump * std::abs(last) * std::min(1.0, kThird * std::pow(step_s_ * fastest_rate_, 3));
+  }
   const double one_before = (power(input, n - 1) + 0.5 * n * leading(n) * last) / leading(n - 1);
   const double left_out = std::abs(last) + std::abs(one_before);
   if (signal.is_callback()) return left_out;
@@ -538,6 +544,11 @@ double TaylorIsland::left_out_of_input(int input) const {
     size = std::max(size, std::abs(value));
   }
   return size > 0.0 ? left_out * std::min(1.0, kTrusted * left_out / size) : 0.0;
+}
+
+bool TaylorIsland::is_too_long(double h) const {
+  constexpr double kLeftOut = 1e-3;
+  return h * fastest_damping_ > scheme_.longest_angle(kLeftOut);
 }
 
 std::string TaylorIsland::advice() const {

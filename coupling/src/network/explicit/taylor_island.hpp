@@ -76,6 +76,8 @@ class TaylorIsland final : public ExplicitIsland {
   /// the inputs' polynomials leave out.
   bool tells_error() const override { return true; }
   void error(double* x) override;
+  /// Where a damper leaves out more than a thousandth of what it damps, which may have next to no energy.
+  bool is_too_long(double h) const override;
   std::string advice() const override;
   double cost_ns() const override;
   std::size_t bytes() const override;
@@ -133,7 +135,7 @@ class TaylorIsland final : public ExplicitIsland {
   Array seen_;                                    ///< states by entry of `power_` and term
   Array steady_power_;                            ///< Seenᵀc, by input
   std::vector<Entry> through_;                    ///< of two inputs
-  double fastest_rate_ = 0.0;
+  double fastest_rate_ = 0.0, fastest_damping_ = 0.0;
 
   Array powers_;  ///< of inputs, sampled
   Array first_, second_, other_, last_, sum_, weighted_;
