@@ -9,6 +9,9 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +20,9 @@
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -179,6 +184,24 @@ class Host {
         states_.erase(found);
         return;
       }
+      case Operation::write_state: {
+        state_bytes_ = instance().to_bytes(states_.at(reader.take<std::uint64_t>()));
+        const std::uint64_t size = state_bytes_.size();
+        std::memcpy(reader.take_room(sizeof(size)).data(), &size, sizeof(size));
+        return;
+      }
+      case Operation::fetch_state: {
+        const std::span<std::byte> room = reader.take_room(reader.take<std::uint64_t>());
+        if (room.size() != state_bytes_.size()) throw std::runtime_error("another state");
+        std::ranges::copy(state_bytes_, room.begin());
+        return;
+      }
+      case Operation::read_state: {
+        const auto number = reader.take<std::uint64_t>();
+        const std::string bytes = reader.take_text();
+        states_[number] = instance().from_bytes(std::as_bytes(std::span(bytes)));
+        return;
+      }
       case Operation::grow:
         grown_to_ = reader.take<std::uint64_t>();
         return;
@@ -201,6 +224,7 @@ class Host {
   std::optional<Functions> functions_;
   std::unique_ptr<Instance> instance_;
   std::map<std::uint64_t, StateHandle> states_;
+  std::vector<std::byte> state_bytes_;
   VariableList list_;
   std::vector<double> values_, means_;
   bool has_ended_ = false;
@@ -218,9 +242,53 @@ void end_with_engine(pid_t engine) {
   ::_exit(1);
 }
 
+#if defined(__x86_64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#else
+constexpr std::uint32_t kMachine = 0;
+#endif
+
+/// The FMU, and whatever it starts, can send no signal to the engine or its process group, nor to all processes there
+/// are: the call fails. A filter of system calls is the only means that a process has without rights of its own.
+void keep_signals_from(pid_t engine) {
+  constexpr std::uint32_t kCalls[] = {
+      SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open};
+  const std::uint32_t kept[] = {static_cast<std::uint32_t>(engine),
+                                static_cast<std::uint32_t>(-::getpgid(engine)),
+                                static_cast<std::uint32_t>(-1)};
+  std::vector<sock_filter> code;
+  const auto load = [&](std::size_t offset) {
+    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)));
+  };
+  const auto skip_unless = [&](std::uint32_t value, std::size_t count) {
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<std::uint8_t>(count)));
+  };
+  const auto answer = [&](std::uint32_t what) { code.push_back(BPF_STMT(BPF_RET | BPF_K, what)); };
+  load(offsetof(seccomp_data, arch));
+  skip_unless(kMachine, std::size(kCalls) * (2 * std::size(kept) + 3));
+  for (const std::uint32_t call : kCalls) {
+    load(offsetof(seccomp_data, nr));
+    skip_unless(call, 2 * std::size(kept) + 1);
+    load(offsetof(seccomp_data,
+                  args));  // a number of 32 bits; both processors store its low half first
+    for (const std::uint32_t own : kept) {
+      skip_unless(own, 1);
+      answer(SECCOMP_RET_ERRNO | EPERM);
+    }
+  }
+  answer(SECCOMP_RET_ALLOW);
+  const sock_fprog program = {static_cast<unsigned short>(code.size()), code.data()};
+  // Where the system has no filters, nothing is kept from the engine; nobody could do better.
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
 int run() {
   Mapping mapping;
   if (!mapping.open()) return 3;
+  keep_signals_from(::getppid());
   for (const int own : {kChannelDescriptor, kLifelineDescriptor}) {
     ::fcntl(own, F_SETFD, FD_CLOEXEC);
   }

@@ -33,7 +33,7 @@ inline std::string discrete_description(const DiscreteRecipe& recipe) {
   std::string out =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription fmiVersion=\"3.0\" "
       "modelName=\"discrete\" instantiationToken=\"{fixture}\">\n<CoSimulation "
-      "modelIdentifier=\"fixture\" canGetAndSetFMUState=\"true\" "
+      "modelIdentifier=\"fixture\" canGetAndSetFMUState=\"true\" canSerializeFMUState=\"true\" "
       "canHandleVariableCommunicationStepSize=";
   out += truth(recipe.takes_any_step);
   out += std::string(" hasEventMode=") + truth(recipe.has_events);

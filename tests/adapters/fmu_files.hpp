@@ -39,7 +39,7 @@ inline void write_zip(const std::filesystem::path& file, const std::vector<ZipMe
 struct FmuRecipe {
   int version = 2;
   std::string library = "mass";  ///< of the fixture, without its version
-  bool saves_state = true;
+  bool saves_state = true, writes_state = false;
   bool is_only_once = false;
   std::string units = "si";         ///< "si", "kilo" (kN and km/h), "none"
   std::string co_simulation = "";   ///< further attributes
@@ -94,6 +94,9 @@ inline std::string model_description(const FmuRecipe& recipe) {
       "canHandleVariableCommunicationStepSize=\"true\" ";
   out += v == 2 ? "canGetAndSetFMUstate=\"" : "canGetAndSetFMUState=\"";
   out += recipe.saves_state ? "true\"" : "false\"";
+  if (recipe.writes_state) {
+    out += v == 2 ? " canSerializeFMUstate=\"true\"" : " canSerializeFMUState=\"true\"";
+  }
   if (recipe.is_only_once) out += " canBeInstantiatedOnlyOncePerProcess=\"true\"";
   out += " " + recipe.co_simulation + "/>\n" + unit_definitions(recipe) + "\n<ModelVariables>\n";
   out += fmu_variable(v, "time", 0, "independent", "");

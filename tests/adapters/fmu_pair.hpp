@@ -62,8 +62,8 @@ struct FmuPair {
   std::string mass_library = "mass";
   std::string mass_harm = {};  ///< of the library "rogue"
   std::string spring_library = "spring";
-  double hardens_at_m = 0.1;  ///< of the library "spring_that_hardens"
-  bool saves_state = true;    ///< both
+  double hardens_at_m = 0.1;                      ///< of the library "spring_that_hardens"
+  bool saves_state = true, writes_state = false;  ///< both
   std::optional<bool> rollback = {};
   std::map<std::string, Signal> mass_inputs = {};  ///< "push"
   std::string units = "si";
@@ -77,12 +77,14 @@ struct FmuPair {
         FmuRecipe{.version = mass_version,
                   .library = mass_library,
                   .saves_state = saves_state,
+                  .writes_state = writes_state,
                   .units = units,
                   .more_variables = fmu_variable(mass_version, "push", 15, "input", "", "0"),
                   .harm = mass_harm});
     const auto spring_file = folder.add("spring.fmu", FmuRecipe{.version = spring_version,
                                                                 .library = spring_library,
-                                                                .saves_state = saves_state});
+                                                                .saves_state = saves_state,
+                                                                .writes_state = writes_state});
     const bool is_kilo = units == "kilo";
     FmuPartOptions mass = part_options(mass_file, takes_force(),
                                        {{"mass", is_kilo ? m * 1e-6 : m},

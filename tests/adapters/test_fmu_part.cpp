@@ -25,6 +25,7 @@ namespace portwave::test_fmu_part {
 namespace {
 
 using testing::FmuFolder;
+using testing::FmuPair;
 using testing::FmuRecipe;
 
 using testing::failure_of;
@@ -133,6 +134,23 @@ TEST(FmuPartControl, SamplesDivergeThere) {
     most = std::max(most, std::abs(speed));
   }
   EXPECT_GE(most, 1e6);
+}
+
+/// Impedances are found from 1 on, however far they are: with start values of a size to it, and of an FMU that answers
+/// nothing at all, such as a contact that is open.
+TEST(FmuPart, IsMatchedInUnitsOfAnySize) {
+  for (const double unit : {1e-9, 1.0, 1e9, 0.0}) {
+    FmuFolder folder;
+    FmuPair pair;
+    pair.k *= unit, pair.d *= unit;
+    if (unit > 0.0) pair.m *= unit, pair.c *= unit;
+    const System system = pair.build(folder);
+    StepperOptions o = options(kStep, 60, 1e-11);
+    o.method.waves().tank.initial_J = 1e3 * std::max(unit, 1.0);
+    Stepper stepper(system, o);
+    stepper.step(200);
+    EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 200), 1e-9) << unit;
+  }
 }
 
 /// A part with direct feedthrough against the same physics in sight.

@@ -131,7 +131,7 @@ TEST(FmuProcess, IsOfThisVersion) {
   const std::string text = refusal_of(file);
   EXPECT_TRUE(has(text, "/process: ")) << text;
   EXPECT_TRUE(has(text, fmt::format("is of portwave {}, protocol 99, and this is portwave {}, "
-                                    "protocol 2: install both from one build",
+                                    "protocol 3: install both from one build",
                                     PORTWAVE_VERSION, PORTWAVE_VERSION)))
       << text;
 }

@@ -12,6 +12,7 @@
 #include "adapters/fmu_pair.hpp"
 #include "adapters/structure_texts.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 
 namespace portwave::test_fmus_of_others {
@@ -153,6 +154,28 @@ TEST(FmusOfOthers, TunableParametersAreDriven) {
     EXPECT_TRUE(has(report_of(folder, json), "is a parameter that is not tunable"))
         << report_of(folder, json);
   }
+}
+
+/// In a run they are parameters as those of other parts.
+TEST(FmusOfOthers, TunableParametersAreSet) {
+  FmuFolder folder;
+  folder.add("spring.fmu", FmuRecipe{.library = "spring"});
+  const Json json = Json::parse(R"json({"name": "one", "time": {"step_s": 0.01, "end_s": 2},
+    "subsystems": [
+    {"name": "spring", "type": "fmu", "path": "spring.fmu", "start": {"start.x": 0.2},
+     "inputs": {"k": {"kind": "settable", "initial": 100}},
+     "ports": [{"name": "p", "effort": "F", "flow": "v", "input": "flow"}]}],
+    "couplings": [{"kind": "fixed", "ports": ["spring.p"]}]})json");
+  const Scenario scenario = read(folder, json);
+  Stepper stepper(scenario.system, scenario.options);
+  for (const double k : {100.0, 250.0}) {
+    set_parameter(stepper, scenario, "spring.k", k);
+    EXPECT_EQ(parameter(stepper, scenario, "spring.k"), k);
+    stepper.step();
+    EXPECT_NEAR(stepper.effort(0), 0.2 * k, 1e-6);
+  }
+  const std::string text = failure_of([&] { set_parameter(stepper, scenario, "spring.d", 1.0); });
+  EXPECT_TRUE(has(text, "\"d\": \"settable\"")) << text;
 }
 
 TEST(FmusOfOthers, HowTheyComputeIsTheirs) {

@@ -20,11 +20,13 @@
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/step/part_defects.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
 
 namespace portwave::test_forward_fmus {
 namespace {
 
 using testing::failure_of;
+using testing::fmu_variable;
 using testing::FmuFolder;
 using testing::FmuRecipe;
 using testing::has;
@@ -215,6 +217,64 @@ TEST(ForwardFmu, StepsOnceHoweverBadlyItIsIterated) {
     stepper.step(100);
     EXPECT_EQ(stepper.state(0)[2] - steps, 100.0) << impedance;
     EXPECT_EQ(stepper.state(0)[3] - calls, 100.0) << impedance;
+  }
+}
+
+/// Beside a part that the engine knows, with next to nothing in the tank, the guard has to commit again.
+TEST(ForwardFmu, StepsOnceWhenTheGuardCommitsAgain) {
+  FmuFolder folder;
+  const auto file = folder.add("mass.fmu", FmuRecipe{.version = 2, .saves_state = false});
+  std::int64_t trials = 0;
+  for (const int iterations : {1, 2}) {
+    for (const double impedance : {0.04, 0.4, 4.0, 40.0, 4e3}) {
+      FmuPartOptions mass = part_options(file, takes_force(), {{"mass", 2.0}, {"start.v", 1.0}});
+      mass.outputs = {"v", "x", "steps", "calls"};
+      SystemBuilder builder;
+      builder.add("mass", make_fmu_part(mass).component);
+      builder.add("oscillator", linear_oscillator({.mass_kg = 1.0, .stiffness_N_per_m = 100.0}));
+      builder.join(joint::CommonFlow{}, {"mass.port", "oscillator.coupling"});
+      const System system = builder.build();
+      WaveCoupling method;
+      method.iterations = iterations;
+      method.impedance = {impedance};
+      method.guard = true;
+      StepperOptions o{.start = Start::as_given, .method = method};
+      o.step_s = kStep;
+      Stepper stepper(system, o);
+      stepper.step(10);  // the first step starts the instance
+      const double steps = stepper.state(0)[2], calls = stepper.state(0)[3];
+      stepper.step(100);
+      trials += stepper.waves()->guard()->trials;
+      EXPECT_EQ(stepper.state(0)[2] - steps, 100.0) << impedance;
+      EXPECT_EQ(stepper.state(0)[3] - calls, 100.0) << impedance;
+    }
+  }
+  EXPECT_GT(trials, 0);
+}
+
+/// Through free and fixed ports goes nothing but what the tolerance of the waves leaves.
+TEST(ForwardFmu, PortsThatLetNothingThroughAreNotPoor) {
+  FmuFolder folder;
+  const auto file = folder.add(
+      "mass.fmu", FmuRecipe{.version = 2,
+                            .saves_state = false,
+                            .more_variables = fmu_variable(2, "push", 15, "input", "", "0")});
+  const auto share = [&](const Joint& joint, double tolerance) {
+    FmuPartOptions mass = part_options(file, takes_force(), {{"mass", 2.0}});
+    mass.inputs = {"push"};
+    SystemBuilder builder;
+    SystemBuilder::PartOptions driven;
+    driven.inputs = {{"push", Signal::expression("sin(3*t)")}};
+    builder.add("mass", make_fmu_part(mass).component, driven);
+    builder.join(joint, {"mass.port"});
+    const System system = builder.build();
+    Stepper stepper(system, options(kStep, 100, tolerance));
+    stepper.step(200);
+    return worst_share(stepper);
+  };
+  for (const double tolerance : {1e-4, 1e-10}) {
+    EXPECT_EQ(share(joint::Free{}, tolerance), 0.0) << tolerance;
+    EXPECT_EQ(share(joint::Fixed{}, tolerance), 0.0) << tolerance;
   }
 }
 

@@ -78,6 +78,28 @@ TEST(IsolatedFmu, GivesTheSameBits) {
   }
 }
 
+/// As "abort" if it could; a run without isolation shows that it tries.
+TEST(IsolatedFmu, CannotSignalTheEngine) {
+  for (const bool in_process : {true, false}) {
+    FmuFolder folder;
+    FmuPair pair;
+    pair.mass_library = "rogue";
+    pair.mass_harm = "step signal";
+    pair.mass_in_process = in_process;
+    const auto run = [&] {
+      const System system = pair.build(folder);
+      Stepper stepper(system, options(kStep, 30, 1e-11));
+      stepper.step(20);
+      EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 20), 1e-9);
+    };
+    if (in_process) {
+      run();
+    } else {
+      EXPECT_DEATH(run(), "");
+    }
+  }
+}
+
 TEST(IsolatedFmuControl, AnotherMassGivesOtherBits) {
   FmuPair pair = pair_without_calls();
   const std::vector<double> here = numbers_of(pair, options(kStep, 2, 0.0));

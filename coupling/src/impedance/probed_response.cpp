@@ -111,6 +111,12 @@ Matrix response_of(Matrix D, std::span<const Causality> causality,
   return scaled_response(scaled, causality, inverse);
 }
 
+/// (1 − M̂)/(1 + M̂) of a port: near 1 where it answers next to nothing at this impedance.
+double reflected_at(const Matrix& D, Eigen::Index port, std::span<const Causality> causality) {
+  const bool is_flow = causality[static_cast<std::size_t>(port)] == Causality::flow_in;
+  return is_flow ? -D(port, port) : D(port, port);
+}
+
 /// Moves impedances to where the ports answer best: to their match, or, where a port reflects all
 /// but everything, far towards it. Whether that moved any by more than a factor 2.
 bool move_impedances(const Matrix& D, const Matrix& response, std::span<const Causality> causality,
@@ -119,7 +125,7 @@ bool move_impedances(const Matrix& D, const Matrix& response, std::span<const Ca
   for (std::size_t j = 0; j < impedance.size(); ++j) {
     const auto port = static_cast<Eigen::Index>(j);
     const bool is_flow = causality[j] == Causality::flow_in;
-    const double reflected = is_flow ? -D(port, port) : D(port, port);
+    const double reflected = reflected_at(D, port, causality);
     const double match = match_of(response(port, port), causality[j]);
     double next = impedance[j];
     if (std::abs(reflected) > kReflectsAll || !is_impedance(match)) {
@@ -137,25 +143,37 @@ bool move_impedances(const Matrix& D, const Matrix& response, std::span<const Ca
 
 }  // namespace
 
+/// Ports that reflect all however far impedances move, such as a contact that is open, answer nothing: 0.
 std::optional<Eigen::MatrixXd> probed_response(const Component& component, double step_s,
                                                const double* x) {
   const Capabilities capabilities = component.capabilities();
   if (!capabilities.linear && !capabilities.linearisable) return std::nullopt;
   const std::vector<Causality> causality = scalar_causalities(component.signature());
   if (causality.empty()) return Matrix(0, 0);
+  std::optional<Matrix> last;
+  const auto take = [&](Matrix&& response, const Matrix& D) {
+    for (Eigen::Index j = 0; j < D.rows(); ++j) {
+      if (reflected_at(D, j, causality) < kReflectsAll) continue;
+      response.row(j).setZero();
+      response.col(j).setZero();
+    }
+    last = std::move(response);
+  };
   try {
     Probe probe(component, step_s, x);
     std::vector<double> impedance(causality.size(), 1.0);
     for (int moves = 0;; ++moves) {
       const std::optional<Matrix> D = probe.scattering(impedance);
-      if (!D) return std::nullopt;
+      if (!D) return last;
       Matrix response = response_of(*D, causality, impedance);
-      if (moves < kMostMoves && move_impedances(*D, response, causality, impedance)) continue;
-      if (!response.allFinite()) return std::nullopt;
-      return response;
+      if (!response.allFinite()) return last;
+      const bool moved = moves < kMostMoves && move_impedances(*D, response, causality, impedance);
+      take(std::move(response), *D);
+      if (!moved) return last;
     }
-  } catch (const std::exception&) {  // a step that throws, or is singular at an impedance
-    return std::nullopt;
+  } catch (const std::exception&) {
+    // A step that throws, or is singular at an impedance.
+    return last;
   }
 }
 

@@ -63,6 +63,8 @@ SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, st
     most = std::max(most, node.inputs.size());
     if (node.block == nullptr) continue;
     node.block->start({states_.data() + node.first_state, at(node.block->shape().states)});
+    if (node.block->is_settable())
+      settable_.push_back(static_cast<int>(&node - graph_->nodes().data()));
   }
   next_values_ = values_;
   next_states_ = states_;
@@ -143,6 +145,7 @@ SampleFault SignalRun::sample(std::int64_t step, double time_s) {
   }
   values_.swap(next_values_);
   states_.swap(next_states_);
+  sampled_s_ = time_s;
   return {};
 }
 
@@ -199,6 +202,10 @@ void SignalRun::archive(StateArchive& archive) {
   archive.array(states_);
   archive.expect_finite(values_, "a signal");
   archive.array(in_force_);
+  if (settable_.empty()) return;
+  archive.array(next_values_);
+  archive.array(next_states_);
+  archive.value(sampled_s_);
 }
 
 std::size_t SignalRun::bytes() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,19 @@ class SignalRun {
   std::vector<double> parameter_jumps(double begin_s, double end_s, std::size_t most);
   /// From now on these parameters have the values halfway between two times, instead of those of the sample.
   void hold_between(double begin_s, double end_s);
+  /// Nodes that can be set, in order (Block::is_settable).
+  std::span<const int> settable() const { return settable_; }
+  double setting(int k) const { return states_[state_of(k)]; }
+  /// `undo`: the last sample is to be taken again, and is undone; no sample may have been read back since.
+  void set(int k, double value, bool undo) {
+    if (undo) {
+      values_.swap(next_values_);
+      states_.swap(next_states_);
+    }
+    states_[state_of(k)] = value;
+  }
+  /// When the last sample was taken [s].
+  double sampled_s() const { return sampled_s_; }
   std::size_t bytes() const;
   void archive(StateArchive& archive);
 
@@ -77,6 +91,10 @@ class SignalRun {
   }
   SampleTime when(const SignalGraph::Node& node, std::int64_t step, double time_s) const;
   void evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s);
+  std::size_t state_of(int k) const {
+    const int node = settable_[static_cast<std::size_t>(k)];
+    return static_cast<std::size_t>(graph_->nodes()[static_cast<std::size_t>(node)].first_state);
+  }
   std::span<const double> gather(const SignalGraph::Node& node);
 
   std::shared_ptr<const SignalGraph> graph_;
@@ -84,7 +102,9 @@ class SignalRun {
   std::int64_t first_;
   Reader reader_;
   std::vector<double> values_, next_values_;
-  std::vector<double> states_, next_states_;
+  std::vector<double> states_, next_states_;  // after a sample "next" are those before it
+  std::vector<int> settable_;
+  double sampled_s_ = -std::numeric_limits<double>::infinity();
   std::vector<double> gathered_;  // inputs of one block
   std::vector<Jumping> jumping_;
   std::vector<double> in_force_;  // of parameters that follow signals; infinite: as the part began

@@ -102,6 +102,27 @@ Handle source(Signal signal) {
   return std::make_shared<SourceBlock>("source", std::move(signal), 0.0);
 }
 
+Handle settable(double initial) {
+  OptionCheck().finite("/initial", initial).done();
+  class Settable final : public Block {
+   public:
+    explicit Settable(double start)
+        : Block({.inputs = 0, .outputs = 1, .states = 1, .feeds_through = false},
+                Mark("settable", {}).value()),
+          start_(start) {}
+    bool is_settable() const override { return true; }
+    void start(std::span<double> x) const override { x[0] = start_; }
+    void output(const SampleTime& /*when*/, std::span<const double> /*u*/,
+                std::span<const double> x, std::span<double> y) const override {
+      y[0] = x[0];
+    }
+
+   private:
+    double start_;
+  };
+  return std::make_shared<Settable>(initial);
+}
+
 Handle held_source(Signal signal) {
   return std::make_shared<SourceBlock>("held source", std::move(signal), 0.5);
 }

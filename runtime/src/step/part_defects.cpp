@@ -12,6 +12,8 @@ void PartDefects::add(const FinalStep& own) {
   net_J += own.defect_J;
   astray_J += own.astray_J;
   exchanged_J += own.exchanged_J;
+  carried_J += own.carried_J;
+  missed_J += own.missed_J;
   received_J += own.received_J;
   least_J = std::min(least_J, received_J);
   most_J = std::max(most_J, received_J);
@@ -24,7 +26,11 @@ void PartDefects::add(const FinalStep& own) {
 
 double PartDefects::share() const {
   constexpr double kRounding = 1e-9;
+  // At a free or a fixed port one of effort and flow is no more than the tolerance of the waves, and so is the energy.
+  constexpr double kNothing = 1e-4;
   if (!(astray_J > kRounding * exchanged_J)) return 0.0;
+  const bool is_shut = exchanged_J <= kNothing * carried_J;
+  if (is_shut && missed_J <= kNothing * kNothing * carried_J) return 0.0;
   const double range_J = most_J - least_J;
   return std::max(astray_J / exchanged_J, range_J > 0.0 ? std::abs(net_J) / range_J : 0.0);
 }

@@ -171,6 +171,12 @@ InputSlot Stepper::find_input(std::string_view path) const {
     names.push_back(system().input_label(inputs[i]));
     if (names.back() == path) return {static_cast<int>(i)};
   }
+  const std::span<const int> signals =
+      signals_ == nullptr ? std::span<const int>() : signals_->settable();
+  for (std::size_t k = 0; k < signals.size(); ++k) {
+    names.push_back(signals_->graph().nodes()[at(signals[k])].name);
+    if (names.back() == path) return {static_cast<int>(inputs.size() + k)};
+  }
   std::string what = fmt::format("no settable input is named {}.", in_quotes(path));
   if (const std::string other = text_of_other(system(), path); !other.empty()) {
     throw std::out_of_range(what + other);
@@ -187,7 +193,29 @@ std::span<double> Stepper::settings() const {
   return settings;
 }
 
+int Stepper::signal_of(InputSlot input) const {
+  const int k = input.slot - static_cast<int>(system().settable_inputs().size());
+  return signals_ != nullptr && k < std::ssize(signals_->settable()) ? k : -1;
+}
+
+/// Blocks that were sampled at this very time are sampled again.
+void Stepper::set_signal(int k, double value) {
+  if (!std::isfinite(value)) {
+    const SignalGraph::Node& node = signals_->graph().nodes()[at(signals_->settable()[at(k)])];
+    throw std::invalid_argument(fmt::format("the signal {} must be finite, got {}",
+                                            in_quotes(node.name), shown_number(value)));
+  }
+  engine_->activity().expect_whole_step();
+  if (signals_->setting(k) == value) return;
+  const bool again = sampled_ >= 0 && signals_->sampled_s() == time_s();
+  signals_->set(k, value, again);
+  if (!again) return;
+  --sampled_;
+  sample_signals();
+}
+
 void Stepper::set_input(InputSlot input, double value) {
+  if (const int k = signal_of(input); k >= 0) return set_signal(k, value);
   const std::span<double> held = settings();
   if (input.slot < 0 || at(input.slot) >= held.size()) {
     throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
@@ -201,6 +229,7 @@ void Stepper::set_input(InputSlot input, double value) {
 }
 
 double Stepper::input(InputSlot input) const {
+  if (const int k = signal_of(input); k >= 0) return signals_->setting(k);
   const std::span<double> held = settings();
   if (input.slot < 0 || at(input.slot) >= held.size()) {
     throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",

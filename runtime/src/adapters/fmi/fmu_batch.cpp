@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "adapters/fmi/fmu_forecast.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -220,6 +222,55 @@ LaneStatus FmuBatch::advance(LaneRange /*lanes*/, double* record, const double* 
   return is_finite ? LaneStatus{} : LaneStatus{0, StepFault::not_finite};
 }
 
+namespace {
+
+/// When a state is, before the bytes of the program, and of which FMU it is.
+struct StateHead {
+  std::uint64_t fmu;
+  double time_s, since_s, step_s;
+  std::int64_t steps;
+};
+
+std::uint64_t digest_of(const ModelDescription& model) {
+  Digest out;
+  out.add(static_cast<std::uint64_t>(model.version));
+  out.add(std::string_view(model.name));
+  out.add(std::string_view(model.token));
+  return out.value();
+}
+
+}  // namespace
+
+std::vector<std::byte> FmuBatch::write_states(const double* record) const {
+  const std::lock_guard lock(program_->mutex);
+  const SavedState& slot = slot_of(record);
+  const StateHead head = {digest_of(setup_.fmu->description()), slot.time_s, slot.since_s,
+                          slot.step_s, slot.steps};
+  const std::vector<std::byte> state = program_->instance().to_bytes(slot.handle);
+  std::vector<std::byte> out(sizeof(head) + state.size());
+  std::memcpy(out.data(), &head, sizeof(head));
+  std::ranges::copy(state, out.begin() + sizeof(head));
+  return out;
+}
+
+void FmuBatch::read_states(std::span<const std::byte> bytes, double* record) const {
+  const std::lock_guard lock(program_->mutex);
+  StateHead head = {};
+  const double place = record[kSlot];
+  if (bytes.size() >= sizeof(head)) std::memcpy(&head, bytes.data(), sizeof(head));
+  if (head.fmu != digest_of(setup_.fmu->description()) || (place != 0.0 && place != 1.0)) {
+    throw FmuFault(fmt::format("it was another FMU than {}",
+                               in_quotes(setup_.fmu->file().filename().string())));
+  }
+  SavedState& slot = slots_[static_cast<std::size_t>(place)];
+  program_->adopt(slot, bytes.subspan(sizeof(head)));
+  slot.time_s = head.time_s;
+  slot.since_s = head.since_s;
+  slot.step_s = head.step_s;
+  slot.steps = head.steps;
+  record[kGeneration] = static_cast<double>(slot.generation);
+}
+
 const SavedState& FmuBatch::slot_of(const double* record) const {
   const SavedState& slot = slots_[static_cast<std::size_t>(record[kSlot])];
   if (static_cast<double>(slot.generation) != record[kGeneration]) {
@@ -424,7 +475,9 @@ StepFault FmuBatch::iterate(const double* record, const double* a, Aim aim, doub
     const double size = incident.norm() + work.u.norm() + work.y.norm();
     stalls = residual > 0.5 * last ? stalls + 1 : 0;
     last = residual;
-    const double goal = std::max(tolerance * size, work.rounding);
+    // Where a port is far from its match, the rounding of û alone is more than what is small beside the waves.
+    const double of_input = kRounding * model.Y.norm() * work.u.norm();
+    const double goal = std::max(tolerance * size, work.rounding + of_input);
     model.largest = std::max(model.largest, size);
     const bool is_rough = floor_ > 0.0 || stalls >= kGivesUp;
     const double least = is_rough ? kStagnatesUnrepeated * model.largest : kStagnates * size;

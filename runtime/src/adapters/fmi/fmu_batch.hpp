@@ -8,6 +8,7 @@
 #include <Eigen/LU>
 
 #include "adapters/fmi/fmu_setup.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave::fmi {
@@ -66,7 +67,7 @@ void wave_factors(const PartSetup& setup, double step_s, const double* impedance
 ///
 /// A record holds the slot and its generation, the model in SI units at its state, the one of inexact scatters,
 /// the integrals at its state, the other inputs, and the outputs that are shown.
-class FmuBatch final : public StepBatch {
+class FmuBatch final : public StepBatch, public StateBytes {
  public:
   FmuBatch(const PartSetup& setup, std::shared_ptr<Program> program, double floor);
   ~FmuBatch() override;
@@ -83,6 +84,8 @@ class FmuBatch final : public StepBatch {
                              double* b) const override;
   LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) const override;
+  std::vector<std::byte> write_states(const double* record) const override;
+  void read_states(std::span<const std::byte> bytes, double* record) const override;
 
  private:
   static constexpr double kStepCost_ns = 2e4;  // a guess; it is measured where steps repeat

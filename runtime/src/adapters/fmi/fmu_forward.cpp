@@ -190,6 +190,11 @@ LaneStatus ForwardBatch::take(LaneRange /*lanes*/, const double* record, double*
       out.astray_J += std::abs(defect_J);
       out.received_J += h_ * u[j] * mean;
       out.exchanged_J += std::abs(h_ * u[j] * mean);
+      const auto i = static_cast<Eigen::Index>(j);
+      const double taken = wave_of_u_[i] * u[j], answered = wave_of_y_[i] * mean;
+      const double missed = wave_of_y_[i] * (mean - y[j]);
+      out.carried_J += taken * taken + answered * answered;
+      out.missed_J += missed * missed;
     }
     if (known_->feeds_through) work.program->feel_through(work.through);
     work.forecast.take(work.step, work.through);

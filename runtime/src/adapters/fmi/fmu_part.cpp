@@ -14,6 +14,7 @@
 #include "adapters/fmi/fmu_setup.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 
 namespace portwave {
 namespace fmi {
@@ -93,7 +94,7 @@ Issues outputs_that_were_set(const Signature& signature, const std::vector<doubl
 }
 
 /// An FMU with power ports: nothing known of what is inside, but that its steps can be taken back.
-class FmuComponent final : public Component {
+class FmuComponent final : public Component, public MayHaveStateBytes {
  public:
   FmuComponent(PartSetup setup, double step_s)
       : Component(signature_of(setup)), setup_(std::move(setup)) {
@@ -111,6 +112,13 @@ class FmuComponent final : public Component {
 
   Capabilities capabilities() const override {
     return {.repeatable = floor_ == 0.0, .thread_safe = true, .linearisable = true};
+  }
+  std::string why_no_state_bytes() const override {
+    const ModelDescription& model = setup_.fmu->description();
+    if (model.writes_state) return {};
+    return fmt::format(
+        "its FMU does not write its state as bytes: {} is not true",
+        model.version == Version::v2 ? "canSerializeFMUstate" : "canSerializeFMUState");
   }
   std::vector<double> default_state() const override { return shown_; }
   Issues check_initial_state(const double* x) const override {
@@ -170,7 +178,7 @@ class FmuComponent final : public Component {
 };
 
 /// An FMU with power ports whose steps cannot be taken back: they are foretold, and taken once (Forecast).
-class ForwardComponent final : public Component {
+class ForwardComponent final : public Component, public MayHaveStateBytes {
  public:
   ForwardComponent(PartSetup setup, double step_s)
       : Component(signature_of(setup)), setup_(std::move(setup)), trials_(setup_) {
@@ -196,6 +204,9 @@ class ForwardComponent final : public Component {
 
   Capabilities capabilities() const override {
     return {.repeatable = first_->difference == 0.0, .thread_safe = true, .linearisable = true};
+  }
+  std::string why_no_state_bytes() const override {
+    return "it is an FMU whose steps are taken once";
   }
   std::vector<double> default_state() const override { return first_->shown; }
   Issues check_initial_state(const double* x) const override {

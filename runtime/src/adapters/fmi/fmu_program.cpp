@@ -119,6 +119,13 @@ void Program::step(double time_s, double step_s) {
   instance_->step(time_s, step_s);
 }
 
+void Program::adopt(SavedState& state, std::span<const std::byte> bytes) {
+  const StateHandle own = instance_->from_bytes(bytes);
+  instance_->release(state.handle);
+  state.handle = own;
+  state.generation = ++newest_;
+}
+
 void Program::release(SavedState& state) {
   instance_->release(state.handle);
   state.generation = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -195,12 +196,17 @@ class Interface {
   }
   void add_inputs() {
     std::vector<std::string> paths = options_.inputs;
-    if (paths.empty()) paths = settable_by_importers();
+    const std::map<std::string, double> signals = settable_signals(scenario_);
+    if (paths.empty()) {
+      paths = settable_by_importers();
+      for (const auto& [name, start] : signals) paths.push_back(name);
+    }
     for (const std::string& path : paths) {
       double start = 0.0;
       for (const System::SettableInput& own : scenario_.system.settable_inputs()) {
         if (scenario_.system.input_label(own) == path) start = own.initial;
       }
+      if (const auto signal = signals.find(path); signal != signals.end()) start = signal->second;
       add({.kind = Variable::Kind::input,
            .name = path,
            .path = path,
@@ -358,7 +364,7 @@ FirstLook first_look(FmuScenario& source, const ScenarioText& given,
   try {
     const Scenario first = source.parse();
     source.settle_ports(first.system, issues);
-    source.take_inputs(options.inputs, first.system, first.options.start_s, issues);
+    source.take_inputs(options.inputs, first, issues);
     FirstLook look;
     try {
       Stepper stepper(first.system, first.options);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/document.hpp"
 #include "scenario/reader/node.hpp"
@@ -74,6 +76,16 @@ nlohmann::ordered_json expanded_scenario(const ScenarioText& given) {
   return root;
 }
 
+std::map<std::string, double> settable_signals(const Scenario& scenario) {
+  std::map<std::string, double> out;
+  const SignalGraph* const graph = scenario.options.signals.get();
+  if (graph == nullptr) return out;
+  for (const SignalGraph::Node& own : graph->nodes()) {
+    if (own.block != nullptr && own.block->is_settable()) own.block->start({&out[own.name], 1});
+  }
+  return out;
+}
+
 FmuScenario::FmuScenario(const ScenarioText& given)
     : given_(given), document_(expanded_scenario(given)) {}
 
@@ -84,6 +96,14 @@ std::string FmuScenario::about() const { return text_under(document_, "descripti
 Json* FmuScenario::part_named(const std::string& name) {
   for (Json& part : list_under(document_, "subsystems")) {
     if (text_under(part, "name") == name) return &part;
+  }
+  return nullptr;
+}
+
+Json* FmuScenario::block_named(const std::string& name) {
+  if (!document_.contains("signals")) return nullptr;
+  for (Json& block : list_under(document_["signals"], "blocks")) {
+    if (text_under(block, "name") == name) return &block;
   }
   return nullptr;
 }
@@ -208,9 +228,20 @@ std::vector<std::string> FmuScenario::input_names(const System& system) {
   return names;
 }
 
-void FmuScenario::take_inputs(const std::vector<std::string>& inputs, const System& system,
-                              double start_s, Issues& issues) {
-  const std::vector<std::string> names = input_names(system);
+void FmuScenario::take_inputs(const std::vector<std::string>& inputs, const Scenario& first,
+                              Issues& issues) {
+  const System& system = first.system;
+  const double start_s = first.options.start_s;
+  std::vector<std::string> names = input_names(system);
+  std::map<std::string, double> signals;  // and their values at the start
+  if (const SignalGraph* const graph = first.options.signals.get(); graph != nullptr) {
+    const Stepper stepper(system, first.options);
+    for (const SignalGraph::Node& node : graph->nodes()) {
+      if (node.outputs != 1 || block_named(node.name) == nullptr) continue;
+      signals[node.name] = stepper.signals()[static_cast<std::size_t>(node.first_output)];
+      names.push_back(node.name);
+    }
+  }
   std::set<std::string> seen;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string& path = inputs[i];
@@ -227,6 +258,13 @@ void FmuScenario::take_inputs(const std::vector<std::string>& inputs, const Syst
     }
     if (!seen.insert(path).second) {
       issues.push_back({where, fmt::format("{} is named twice", in_quotes(path))});
+      continue;
+    }
+    if (const auto signal = signals.find(path); signal != signals.end()) {
+      Json& block = *block_named(path);
+      Json own = {{"name", path}, {"kind", "settable"}, {"initial", signal->second}};
+      if (block.contains("every")) own["every"] = block["every"];
+      block = std::move(own);
       continue;
     }
     const std::size_t dot = path.rfind('.');

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct OpenPort {
   bool is_joined = false;                   ///< by a free or a fixed end, which is replaced
 };
 
+/// Blocks of signals that can be set, and their values at the start.
+std::map<std::string, double> settable_signals(const Scenario& scenario);
+
 /// A scenario as it is put into an FMU: without assemblies, with sources at open ports, and with settable inputs
 /// in place of what the importer drives.
 class FmuScenario {
@@ -36,9 +40,8 @@ class FmuScenario {
   void open_ports(const std::vector<std::string>& paths, Issues& issues);
   /// Gives the sources domain and causality of their ports. Notes ports of several components.
   void settle_ports(const System& system, Issues& issues);
-  /// Makes inputs settable. `system`: of the present document. Notes unknown ones.
-  void take_inputs(const std::vector<std::string>& inputs, const System& system, double start_s,
-                   Issues& issues);
+  /// Makes inputs, and blocks of signals, settable. `first`: the present document. Notes unknown ones.
+  void take_inputs(const std::vector<std::string>& inputs, const Scenario& first, Issues& issues);
   void observe(const std::vector<std::string>& labels);
   /// What no FMU can hold: foreign code, and files that are not named from the scenario's folder down.
   void refuse_what_stays_outside(Issues& issues) const;
@@ -51,6 +54,7 @@ class FmuScenario {
 
  private:
   nlohmann::ordered_json* part_named(const std::string& name);
+  nlohmann::ordered_json* block_named(const std::string& name);
   std::vector<std::string> input_names(const System& system);
   void write_source(const OpenPort& port);
 

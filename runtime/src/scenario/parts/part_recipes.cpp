@@ -287,6 +287,21 @@ auto of_part(const Stepper& stepper, int part, const Make& make) {
   }
 }
 
+/// An FMU is not built from its parameters: those that may change in a run are settable inputs of the part.
+std::optional<InputSlot> input_of_fmu(const Stepper& stepper, const Place& place,
+                                      std::string_view path) {
+  const Part& part = stepper.system().parts()[at(place.part)];
+  if (part.component->signature().type != "fmu") return std::nullopt;
+  try {
+    return stepper.find_input(path);
+  } catch (const std::out_of_range&) {
+    throw ConfigError(
+        "", fmt::format("{} is no settable input of the FMU {}: tunable parameters of an FMU are "
+                        "set in a run where its \"inputs\" name them, \"{}\": \"settable\"",
+                        in_quotes(path), in_quotes(part.name), printable(place.parameter)));
+  }
+}
+
 }  // namespace
 
 void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSlot& slot,
@@ -304,6 +319,9 @@ void set_parameter(Stepper& stepper, const Scenario& scenario, const ParameterSl
 void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path,
                    double value) {
   const Place place = find_place(stepper.system(), path);
+  if (const auto input = input_of_fmu(stepper, place, path)) {
+    return stepper.set_input(*input, value);
+  }
   const Component& present = *stepper.system().parts()[at(place.part)].component;
   stepper.set_component(place.part, of_part(stepper, place.part, [&] {
                           return scenario.recipes->with(present, place.parameter, value);
@@ -312,6 +330,9 @@ void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view 
 
 void set_parameter(Stepper& stepper, std::string_view path, double value) {
   const Place place = find_place(stepper.system(), path);
+  if (const auto input = input_of_fmu(stepper, place, path)) {
+    return stepper.set_input(*input, value);
+  }
   Described own(*stepper.system().parts()[at(place.part)].component);
   stepper.set_component(place.part, of_part(stepper, place.part, [&] {
                           change(own.parameters, *own.type, place.parameter, value);
@@ -322,6 +343,7 @@ void set_parameter(Stepper& stepper, std::string_view path, double value) {
 
 double parameter(const Stepper& stepper, std::string_view path) {
   const Place place = find_place(stepper.system(), path);
+  if (const auto input = input_of_fmu(stepper, place, path)) return stepper.input(*input);
   const Described own(*stepper.system().parts()[at(place.part)].component);
   double out = 0.0;
   at_number(own.parameters, *own.type, place.parameter,
@@ -456,6 +478,7 @@ Ensemble make_ensemble(const System& system, const Scenario& scenario, int repli
 
 double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path) {
   const Place place = find_place(stepper.system(), path);
+  if (const auto input = input_of_fmu(stepper, place, path)) return stepper.input(*input);
   const Component& present = *stepper.system().parts()[at(place.part)].component;
   return scenario.recipes->value(present, place.parameter);
 }

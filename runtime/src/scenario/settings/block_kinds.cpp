@@ -65,6 +65,10 @@ Field matrix(std::string name, bool is_required, std::string summary) {
 
 std::vector<BlockKind> source_kinds() {
   return {
+      {"settable",
+       "what the program sets, or the importer of an FMU",
+       {optional("initial", "", 0.0, "value until it is set")},
+       [](const BlockValues& v, int) { return block::settable(v.number("initial")); }},
       {"step",
        "one value until a time, then another",
        {required("time_s", "s", "when it changes"), optional("before", "", 0.0, "value until then"),

@@ -26,6 +26,7 @@
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/base/version.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
 #include "step/states/exchanges.hpp"
@@ -70,10 +71,14 @@ const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
   if (identity_ != nullptr) return identity_;
   for (const Part& part : system().parts()) {
     if (part.component->capabilities().restorable) continue;
+    const auto* const program = dynamic_cast<const MayHaveStateBytes*>(part.component.get());
+    const std::string why = program == nullptr ? "its component does not say that it is restorable"
+                                               : program->why_no_state_bytes();
+    if (why.empty()) continue;
     throw std::logic_error(
-        fmt::format("part \"{}\" cannot go back to a state that it had before (its component does "
-                    "not say that it is restorable): there are no snapshots of this run",
-                    part.name));
+        fmt::format("part \"{}\" cannot go back to a state that it had before ({}): there are no "
+                    "snapshots of this run",
+                    part.name, why));
   }
   StepIdentity own(system(), options_, method().method);
   if (!originals_.empty()) own = own.with(originals_);

@@ -221,6 +221,7 @@ class WaveEngine final : public StepEngine,
 
   // Between steps (wave_engine_access.cpp).
   void archive_levels(StateArchive& archive);
+  void archive_programs(StateArchive& archive);
   void expect_sound(const StateArchive& archive) const;
   bool has_impedance(std::span<const double> by_port) const;
   void scatter_again(std::span<const double> by_port);
@@ -270,6 +271,7 @@ class WaveEngine final : public StepEngine,
   StepLevels levels_;
   WaveDiscretisation waves_;
   MacroStep step_;
+  std::vector<int> programs_;  ///< batches whose states are bytes (StateBytes)
   TuningStatistics tuning_;
   LaneCosts costs_;
   std::optional<StepProfiler> profiler_;  // before the runner, whose executor writes to it

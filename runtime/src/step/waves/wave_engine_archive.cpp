@@ -7,8 +7,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 #include "step/waves/wave_engine.hpp"
 #include "step/waves/wave_start.hpp"
 
@@ -31,6 +35,7 @@ void WaveEngine::archive(StateArchive& archive) {
   archive_levels(archive);
   archive.values(step_.clock(), step_.stale(), options_.method.waves().iterations, tuning_);
   archive.array(step_.now().record);
+  archive_programs(archive);
   archive.array(step_.now().a);
   archive.array(step_.now().b);
   archive.array(step_.settings());
@@ -72,6 +77,25 @@ void WaveEngine::archive(StateArchive& archive) {
   tuned_.reset();
   step_.read_back();
   together().send_state();
+}
+
+/// States that programs keep, to which records refer.
+void WaveEngine::archive_programs(StateArchive& archive) {
+  for (const int batch : programs_) {
+    const BatchSlot& slot = waves_.batch(batch);
+    const auto& states = dynamic_cast<const StateBytes&>(*slot.batch);
+    double* const record = step_.now().record.data() + slot.record;
+    std::vector<std::byte> bytes;
+    if (!archive.reads()) bytes = states.write_states(record);
+    archive.vector(bytes);
+    if (!archive.reads()) continue;
+    try {
+      states.read_states(bytes, record);
+    } catch (const std::exception& error) {
+      const Part& own = waves_.system().parts()[at(slot.parts.front())];
+      throw std::runtime_error(fmt::format("part {}: {}", in_quotes(own.name), error.what()));
+    }
+  }
 }
 
 /// Checks of members that were read and that their owners do not check: numbers of parts and islands, counts,

@@ -10,6 +10,7 @@
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 #include "step/event_watch.hpp"
 #include "step/non_finite.hpp"
 #include "step/waves/deadline_rehearsal.hpp"
@@ -72,6 +73,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
       pace_(given.time.pace, given.interrupted),
       states_(waves_),
       start_ports_(given) {
+  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+    if (dynamic_cast<const StateBytes*>(waves_.batch(i).batch) != nullptr) programs_.push_back(i);
+  }
   resolve_method();
   together().check([this] {
     refuse_non_finite_start(waves_, step_.ledger(), step_.now().b, options_.method.waves().tank);

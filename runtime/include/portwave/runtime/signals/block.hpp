@@ -50,6 +50,8 @@ class Block {
   std::uint64_t digest() const { return digest_; }
   /// The state before the first sample; zero unless overridden.
   virtual void start(std::span<double> /*x*/) const {}
+  /// Its one state is its output, and whoever runs the graph may set it (Stepper::set_input).
+  virtual bool is_settable() const { return false; }
   /// A block without feedthrough must not read `u`.
   virtual void output(const SampleTime& when, std::span<const double> u, std::span<const double> x,
                       std::span<double> y) const = 0;
@@ -82,6 +84,9 @@ using Handle = std::shared_ptr<const Block>;
 Handle source(Signal signal);
 /// Its value halfway to the next sample: what is held from sample to sample is then exact to second order.
 Handle held_source(Signal signal);
+
+/// y is what Stepper::set_input has set it to; `initial` before that. It acts where blocks that take it are sampled.
+Handle settable(double initial = 0.0);
 
 struct Step {
   double time_s = 0.0;

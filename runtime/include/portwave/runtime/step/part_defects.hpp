@@ -18,6 +18,7 @@ struct PartDefects {
   double net_J = 0.0;     ///< sum of FinalStep::defect_J
   double astray_J = 0.0;  ///< and of the others
   double exchanged_J = 0.0;
+  double carried_J = 0.0, missed_J = 0.0;
   double received_J = 0.0;             ///< net, so far
   double least_J = 0.0, most_J = 0.0;  ///< the least and the largest of it
   double worst_J = 0.0;                ///< the largest FinalStep::astray_J, and its step
@@ -25,7 +26,8 @@ struct PartDefects {
 
   void add(const FinalStep& own);
   /// The larger of two shares: of what went astray in the energy that went through its ports to and fro, and of its
-  /// sum in the range of the energy that the part received: what adds up changes its motion. 0 where that is rounding.
+  /// sum in the range of the energy that the part received: what adds up changes its motion. 0 where that is rounding,
+  /// and where the ports let nothing through, being free or fixed, and the waves are as foretold.
   double share() const;
 };
 

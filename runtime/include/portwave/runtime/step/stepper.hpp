@@ -170,7 +170,8 @@ class Stepper {
   void set_input(int part, int input, double value);
   /// The present value of a settable input.
   double input(int part, int input) const;
-  /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
+  /// The settable input "part.input", or a block of the signal graph that is settable (block::settable), by its name.
+  /// Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
   /// As above, without a search. Does nothing for the value that is held already. Errors:
   /// std::invalid_argument for a value that is not finite; std::out_of_range; std::logic_error as above.
@@ -279,6 +280,9 @@ class Stepper {
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
   void adopt(const Snapshot& snapshot);
+  /// The number of a settable signal; −1: it is an input of a part.
+  int signal_of(InputSlot input) const;
+  void set_signal(int k, double value);
   using Components = std::map<int, std::shared_ptr<const Component>>;
   /// The parts to exchange for a snapshot to fit. Errors: std::invalid_argument.
   Components exchanges_for(const Snapshot& snapshot) const;

@@ -106,6 +106,23 @@ class Instance2 final : public LoadedInstance {
     if (state != nullptr && !is_dead()) f_.FreeFMUstate(instance_, &state);
     state = nullptr;
   }
+  std::vector<std::byte> to_bytes(StateHandle state) override {
+    expect_alive();
+    if (!f_.SerializeFMUstate || !f_.SerializedFMUstateSize || !f_.DeSerializeFMUstate)
+      fail(kNoBytes);
+    std::size_t size = 0;
+    expect_ok(f_.SerializedFMUstateSize(instance_, state, &size), "fmi2SerializedFMUstateSize");
+    std::vector<std::byte> out(size);
+    expect_ok(f_.SerializeFMUstate(instance_, state, out.data(), size), "fmi2SerializeFMUstate");
+    return out;
+  }
+  StateHandle from_bytes(std::span<const std::byte> bytes) override {
+    expect_alive();
+    StateHandle out = nullptr;
+    expect_ok(f_.DeSerializeFMUstate(instance_, bytes.data(), bytes.size(), &out),
+              "fmi2DeSerializeFMUstate");
+    return out;
+  }
 
  private:
   [[noreturn]] void note_no_instance() {

@@ -99,6 +99,9 @@ class Instance {
   virtual void save(StateHandle& state) = 0;
   virtual void restore(StateHandle state) = 0;
   virtual void release(StateHandle& state) = 0;
+  /// A saved state as bytes, which any instance of the FMU makes a state of its own of.
+  virtual std::vector<std::byte> to_bytes(StateHandle state) = 0;
+  virtual StateHandle from_bytes(std::span<const std::byte> bytes) = 0;
   /// As get, but the values may be there only after `finish` or the next get.
   virtual void ask(const VariableList& list, double* values) { get(list, values); }
   /// All that was called has happened. Errors: FmuFault.

@@ -190,8 +190,50 @@ class Instance3 final : public Access3 {
     }
     state = nullptr;
   }
+  /// What the FMU writes, and before it what belongs to it beside.
+  std::vector<std::byte> to_bytes(StateHandle state) override {
+    expect_alive();
+    if (!f_.SerializeFMUState || !f_.SerializedFMUStateSize || !f_.DeserializeFMUState)
+      fail(kNoBytes);
+    const Saved& own = *saved_.at(state);
+    std::size_t size = 0;
+    expect_ok(f_.SerializedFMUStateSize(instance_, own.of_fmu, &size),
+              "fmi3SerializedFMUStateSize");
+    std::vector<std::byte> out(sizeof(SavedHead) + own.held.size() * sizeof(double) + size);
+    const SavedHead head = {own.now_s, own.next_event_s, own.ticked, own.ticks_are_old ? 1U : 0U};
+    std::memcpy(out.data(), &head, sizeof(head));
+    std::ranges::copy(std::as_bytes(std::span(own.held)), out.begin() + sizeof(head));
+    expect_ok(f_.SerializeFMUState(instance_, own.of_fmu, out.data() + out.size() - size, size),
+              "fmi3SerializeFMUState");
+    return out;
+  }
+  StateHandle from_bytes(std::span<const std::byte> bytes) override {
+    expect_alive();
+    const std::size_t held = held_.size() * sizeof(double);
+    SavedHead head;
+    if (bytes.size() < sizeof(head) + held) fail("was given bytes that are no state of it");
+    std::memcpy(&head, bytes.data(), sizeof(head));
+    auto saved = std::make_unique<Saved>();
+    saved->now_s = head.now_s;
+    saved->next_event_s = head.next_event_s;
+    saved->ticked = head.ticked;
+    saved->ticks_are_old = head.ticks_are_old != 0;
+    saved->held.resize(held_.size());
+    if (held > 0) std::memcpy(saved->held.data(), bytes.data() + sizeof(head), held);
+    const auto rest = bytes.subspan(sizeof(head) + held);
+    expect_ok(f_.DeserializeFMUState(instance_, rest.data(), rest.size(), &saved->of_fmu),
+              "fmi3DeserializeFMUState");
+    const StateHandle out = saved.get();
+    saved_.emplace(out, std::move(saved));
+    return out;
+  }
 
  private:
+  struct SavedHead {
+    double now_s, next_event_s;
+    ClockMask ticked;
+    std::uint64_t ticks_are_old;
+  };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 

@@ -103,6 +103,11 @@ v2::Functions functions_of_2(void* library, const LibraryNeeds& needs) {
     symbols.require(f.SetFMUstate, "SetFMUstate");
     symbols.require(f.FreeFMUstate, "FreeFMUstate");
   }
+  if (needs.writes_state) {
+    symbols.optional(f.SerializedFMUstateSize, "SerializedFMUstateSize");
+    symbols.optional(f.SerializeFMUstate, "SerializeFMUstate");
+    symbols.optional(f.DeSerializeFMUstate, "DeSerializeFMUstate");
+  }
   symbols.expect_all();
   return f;
 }
@@ -156,6 +161,11 @@ v3::Functions functions_of_3(void* library, const LibraryNeeds& needs) {
     symbols.require(f.SetFMUState, "SetFMUState");
     symbols.require(f.FreeFMUState, "FreeFMUState");
   }
+  if (needs.writes_state) {
+    symbols.optional(f.SerializedFMUStateSize, "SerializedFMUStateSize");
+    symbols.optional(f.SerializeFMUState, "SerializeFMUState");
+    symbols.optional(f.DeserializeFMUState, "DeserializeFMUState");
+  }
   symbols.expect_all();
   return f;
 }
@@ -170,7 +180,9 @@ void expect_version(const char* given, char major) {
 }  // namespace
 
 LibraryNeeds LibraryNeeds::of(const ModelDescription& model) {
-  LibraryNeeds out = {.version = model.version, .saves_state = model.saves_state};
+  LibraryNeeds out = {.version = model.version,
+                      .saves_state = model.saves_state,
+                      .writes_state = model.writes_state};
   out.has_events = model.has_event_mode;
   out.has_clocks = model.has_event_mode && !model.clocks.empty();
   for (const Variable& own : model.variables) {

@@ -22,7 +22,7 @@ struct LibraryNeeds {
   }
 
   Version version = Version::v2;
-  bool saves_state = false;
+  bool saves_state = false, writes_state = false;
   bool configures = false;  ///< structural parameters
   bool has_events = false, has_clocks = false;
   std::uint32_t types = 0;  ///< of its variables, one bit each

@@ -37,6 +37,10 @@ inline std::string status_name(int status) {
 /// they are told that somebody might.
 inline constexpr bool kNoReturnBefore = true;
 
+/// What an FMU does wrong that lacks the functions for it.
+inline constexpr const char* kNoBytes =
+    "lacks the functions that write its state as bytes, though its description says that it does";
+
 inline constexpr std::size_t kChunk = 64;  // values that are converted at a time
 
 /// A number as a type of FMI has it. Errors: FmuFault for what fits no integer of this type.

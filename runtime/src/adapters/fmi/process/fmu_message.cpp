@@ -67,7 +67,8 @@ std::size_t MessageWriter::size_of(const VariableList& list) {
 
 void MessageWriter::put_needs(const LibraryNeeds& needs) {
   put(static_cast<std::uint32_t>(needs.version));
-  for (const bool own : {needs.saves_state, needs.configures, needs.has_events, needs.has_clocks})
+  for (const bool own : {needs.saves_state, needs.writes_state, needs.configures, needs.has_events,
+                         needs.has_clocks})
     put(static_cast<std::uint32_t>(own));
   put(needs.types);
 }
@@ -128,8 +129,8 @@ void MessageReader::take_list(VariableList& list) {
 LibraryNeeds MessageReader::take_needs() {
   LibraryNeeds needs;
   needs.version = static_cast<Version>(take<std::uint32_t>());
-  for (bool* const own :
-       {&needs.saves_state, &needs.configures, &needs.has_events, &needs.has_clocks})
+  for (bool* const own : {&needs.saves_state, &needs.writes_state, &needs.configures,
+                          &needs.has_events, &needs.has_clocks})
     *own = take<std::uint32_t>() != 0;
   needs.types = take<std::uint32_t>();
   return needs;

@@ -24,7 +24,7 @@ namespace portwave::fmi {
 #ifdef PORTWAVE_FMU_PROTOCOL
 inline constexpr std::uint32_t kFmuProtocol = PORTWAVE_FMU_PROTOCOL;
 #else
-inline constexpr std::uint32_t kFmuProtocol = 2;
+inline constexpr std::uint32_t kFmuProtocol = 3;
 #endif
 
 /// The descriptors that a host is started with.
@@ -45,6 +45,9 @@ enum class Operation : std::uint32_t {
   save,
   restore,
   release,
+  write_state,  ///< keeps the bytes of a state, and tells how many
+  fetch_state,  ///< tells them
+  read_state,
   grow,  ///< the area has become larger
   end,   ///< free the instance and exit
 };

@@ -86,7 +86,7 @@ class RemoteInstance final : public Instance {
     const std::size_t bytes = list.size() * sizeof(double);
     begin(Operation::get, MessageWriter::size_of(list) + bytes);
     writer_.put_list(list);
-    asked_.push_back({writer_.put_room(bytes), list.size(), values});
+    asked_.push_back({writer_.put_room(bytes), bytes, values});
   }
   void finish() override {
     if (calls_ > 0) flush();
@@ -102,9 +102,9 @@ class RemoteInstance final : public Instance {
     step_s_ = step_s;
   }
   void ask_means(double* means) override {
-    const std::size_t count = origin_.uses.watched.size(), bytes = count * sizeof(double);
+    const std::size_t bytes = origin_.uses.watched.size() * sizeof(double);
     begin(Operation::means, bytes);
-    asked_.push_back({writer_.put_room(bytes), count, means});
+    asked_.push_back({writer_.put_room(bytes), bytes, means});
   }
   void save(StateHandle& state) override {
     const std::uint64_t number = ++newest_state_;
@@ -128,14 +128,37 @@ class RemoteInstance final : public Instance {
       fault_ = error.what();
     }
   }
+  std::vector<std::byte> to_bytes(StateHandle state) override {
+    std::uint64_t size = 0;
+    begin(Operation::write_state, 2 * sizeof(size));
+    writer_.put(number_of(state));
+    asked_.push_back({writer_.put_room(sizeof(size)), sizeof(size), &size});
+    flush();
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
+    if (size > kMost) fail(HostProcess::End::broken);
+    std::vector<std::byte> out(size);
+    begin(Operation::fetch_state, sizeof(size) + out.size());
+    writer_.put(size);
+    asked_.push_back({writer_.put_room(out.size()), out.size(), out.data()});
+    flush();
+    return out;
+  }
+  StateHandle from_bytes(std::span<const std::byte> bytes) override {
+    const std::uint64_t number = ++newest_state_;
+    begin(Operation::read_state, 2 * sizeof(number) + bytes.size());
+    writer_.put(number);
+    writer_.put_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    flush();
+    return handle_of(number);
+  }
   bool is_gone() const override { return is_dead_; }
 
  private:
   static constexpr std::size_t kHead = sizeof(std::uint32_t);
-  /// Values that a request answers, and where they go to.
+  /// Bytes that a request answers, and where they go to.
   struct Asked {
-    std::size_t place, count;
-    double* values;
+    std::size_t place, bytes;
+    void* to;
   };
 
   /// A call with so many bytes beside its head, answer included.
@@ -208,8 +231,7 @@ class RemoteInstance final : public Instance {
 
   void take_answers() {
     for (const Asked& own : asked_) {
-      const std::size_t bytes = own.count * sizeof(double);
-      if (bytes > 0) std::memcpy(own.values, host_.area().data() + own.place, bytes);
+      if (own.bytes > 0) std::memcpy(own.to, host_.area().data() + own.place, own.bytes);
     }
     asked_.clear();
   }
@@ -279,6 +301,11 @@ class RemoteInstance final : public Instance {
         return prefix_ + (prefix_ == "fmi2" ? "SetFMUstate" : "SetFMUState");
       case Operation::release:
         return prefix_ + (prefix_ == "fmi2" ? "FreeFMUstate" : "FreeFMUState");
+      case Operation::write_state:
+      case Operation::fetch_state:
+        return prefix_ + (prefix_ == "fmi2" ? "SerializeFMUstate" : "SerializeFMUState");
+      case Operation::read_state:
+        return prefix_ + (prefix_ == "fmi2" ? "DeSerializeFMUstate" : "DeserializeFMUState");
       case Operation::end:
         return fmt::format("{0}Terminate, {0}FreeInstance or unloading its library", prefix_);
       case Operation::none:

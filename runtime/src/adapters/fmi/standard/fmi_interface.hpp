@@ -66,6 +66,11 @@ struct Functions {
   int (*GetFMUstate)(void* instance, StateHandle* state);
   int (*SetFMUstate)(void* instance, StateHandle state);
   int (*FreeFMUstate)(void* instance, StateHandle* state);
+  // Null where it cannot write it as bytes.
+  int (*SerializedFMUstateSize)(void* instance, StateHandle state, std::size_t* size);
+  int (*SerializeFMUstate)(void* instance, StateHandle state, std::byte* bytes, std::size_t size);
+  int (*DeSerializeFMUstate)(void* instance, const std::byte* bytes, std::size_t size,
+                             StateHandle* state);
 };
 
 }  // namespace v2
@@ -142,6 +147,11 @@ struct Functions {
   int (*GetFMUState)(void* instance, StateHandle* state);
   int (*SetFMUState)(void* instance, StateHandle state);
   int (*FreeFMUState)(void* instance, StateHandle* state);
+  // Null where it cannot write it as bytes.
+  int (*SerializedFMUStateSize)(void* instance, StateHandle state, std::size_t* size);
+  int (*SerializeFMUState)(void* instance, StateHandle state, std::byte* bytes, std::size_t size);
+  int (*DeserializeFMUState)(void* instance, const std::byte* bytes, std::size_t size,
+                             StateHandle* state);
 };
 
 }  // namespace v3

@@ -181,6 +181,9 @@ class Reader {
     out_.needs_tool = flag(own, "needsExecutionTool");
     out_.saves_state =
         flag(own, out_.version == Version::v2 ? "canGetAndSetFMUstate" : "canGetAndSetFMUState");
+    const bool is_2 = out_.version == Version::v2;
+    out_.writes_state =
+        flag(own, is_2 ? "canSerializeFMUstate" : "canSerializeFMUState") && out_.saves_state;
     out_.is_only_once = flag(own, "canBeInstantiatedOnlyOncePerProcess");
     out_.takes_any_step = flag(own, "canHandleVariableCommunicationStepSize");
     if (out_.version == Version::v3) {

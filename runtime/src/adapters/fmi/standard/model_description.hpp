@@ -136,6 +136,7 @@ struct ModelDescription {
   std::string library;                    ///< "modelIdentifier": the stem of the binary
   std::string tool;                       ///< that generated it; empty: not said
   bool saves_state = false;               ///< canGetAndSetFMUState
+  bool writes_state = false;              ///< canSerializeFMUState, of those that save it
   bool needs_tool = false;                ///< needsExecutionTool: it starts another program
   bool is_only_once = false;              ///< canBeInstantiatedOnlyOncePerProcess
   bool takes_any_step = true;             ///< canHandleVariableCommunicationStepSize

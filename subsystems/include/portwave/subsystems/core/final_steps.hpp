@@ -11,6 +11,9 @@ struct FinalStep {
   double astray_J = 0.0;     ///< the same as a sum of sizes over its ports
   double received_J = 0.0;   ///< all that went into the part through its ports
   double exchanged_J = 0.0;  ///< sizes of the energies through its ports
+  // Squares of waves at its ports, û being what the part takes and ŷ what it answers:
+  double carried_J = 0.0;  ///< û² + ŷ²
+  double missed_J = 0.0;   ///< of what ŷ is beyond what `advance` told
 };
 
 /// A batch of parts whose steps cannot be taken back: programs that save no state. Until everybody has agreed on the
