@@ -108,7 +108,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
   // Impulses where switches open within steps are let act by one process alone.
   const bool may_cut = !options_.sizes && !scheduler_ && together().has_whole() &&
                        step_.is_driven() && (together().is_alone() || !has_vertical_laws(system));
-  if (may_cut && (may_damp() || pieces_) && StagedRun::can_return(system)) {
+  // What a smooth input does between the samples of conserving steps is told by those that are compared with them.
+  const bool has_reason = may_damp() || pieces_ || options_.halves_once_more;
+  if (may_cut && has_reason && StagedRun::can_return(system)) {
     sudden_.emplace(system);
     if (!sudden_->may_be_sudden()) sudden_.reset();
   }

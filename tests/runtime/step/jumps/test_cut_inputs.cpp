@@ -135,6 +135,19 @@ TEST(CutInputs, ComparisonsHalveThePartsBehindAJump) {
   EXPECT_NEAR(own / finer, 2.0, 0.1);
 }
 
+/// What is sudden between the samples of conserving steps is so between those of half the step, too.
+TEST(CutInputs, ComparisonsOfConservingStepsSeeSmoothJumps) {
+  const double middle_s = 3.97 * kStep_s, h_lambda = 0.9;
+  const Signal smooth = Signal::expression(
+      fmt::format("3 + 2*tanh((t - {:.17g})/{:.17g})", middle_s, 1e-3 * kStep_s));
+  StepperOptions options = with(3);
+  options.method.waves().integrator = StageKind::automatic;
+  const double exact_A = settled_A(h_lambda, 0.03);
+  EXPECT_NEAR(current_A(smooth, h_lambda, options, 4), kBefore_V / kResistance_ohm, 1e-3);
+  options.halves_once_more = true;
+  EXPECT_NEAR(current_A(smooth, h_lambda, options, 4), exact_A, 1e-3);
+}
+
 TEST(CutInputs, AccountsAndMeansAreThoseOfTheWholeStep) {
   const double jump_s = 3.6 * kStep_s;
   const System system = winding(knots_at(jump_s, jump_s), 50.0);
