@@ -15,6 +15,11 @@ namespace {
 constexpr double kNoChange = std::numeric_limits<double>::infinity();
 /// Expressions are searched this many reaches ahead, so that most steps need no search.
 constexpr double kReachesAhead = 8.0;
+/// Beside a jump, whose time is known to some spacings of numbers of its size.
+double beside(double time_s, double step_s) {
+  constexpr double kOfStep = 1e-9, kSpacings = 16.0 * std::numeric_limits<double>::epsilon();
+  return std::max(kOfStep * step_s, kSpacings * std::abs(time_s));
+}
 /// Of a step: nearer to its ends counts as there.
 constexpr double kAtEnd = 1e-7;
 
@@ -85,7 +90,8 @@ void InputChanges::for_each_within(double after_s, double until_s,
 
 bool InputChanges::jumps(double begin_s, double step_s) const {
   constexpr double kSeen = 1e-3;
-  const double beside_s = 1e-9 * step_s;  // a jump at an end belongs to the step that begins there
+  const double beside_s =
+      beside(begin_s + step_s, step_s);  // a jump at an end belongs to the step that begins there
   const double after_s = begin_s - beside_s, until_s = begin_s + step_s - beside_s;
   const auto jumps_at = [&](const Signal& own, double time_s) {
     const double before = own(time_s - beside_s), after = own(time_s + beside_s);
@@ -110,7 +116,7 @@ void InputChanges::find_sudden(double begin_s, double step_s, std::size_t most, 
   constexpr double kSeen = 1e-3, kSlope = 0x1p-14, kEdge = 0.5;
   const double same_s = kAtEnd * step_s, after_s = begin_s + same_s,
                until_s = begin_s + step_s - same_s;
-  const double beside_s = 1e-9 * step_s, slope_s = kSlope * step_s;
+  const double beside_s = beside(begin_s + step_s, step_s), slope_s = kSlope * step_s;
   times_s.clear();
   find_steep(begin_s, step_s, times_s);
   const bool has_known = with_known && next(after_s, 2.0 * step_s) < until_s;
@@ -129,7 +135,10 @@ void InputChanges::find_sudden(double begin_s, double step_s, std::size_t most, 
     };
     // An edge may begin in the step before, or end in the next one.
     double from_s = -kNoChange, time_s = next(begin_s - kEdge * step_s);
-    for (; time_s <= after_s; time_s = next(time_s)) from_s = time_s;
+    for (std::size_t before = 0; time_s <= after_s; time_s = next(time_s)) {
+      if (++before > most) return false;
+      from_s = time_s;
+    }
     for (; time_s < until_s; time_s = next(time_s)) {
       see(time_s);
       times_s.push_back(time_s);

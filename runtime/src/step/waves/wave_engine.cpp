@@ -232,7 +232,7 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
 void WaveEngine::count_iterations(const StepReport& report) {
   const std::int64_t steps = step_.clock().steps();
   count(report, step_.has_tolerance(), statistics_);
-  if (step_.has_tolerance() && !report.converged) {
+  if (step_.has_tolerance() && !report.converged && !(whole_ && whole_->has_missed)) {
     // Islands that met their tolerance have the gap of the last evaluation that their task happened to make.
     const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
     certificate_->note_miss(

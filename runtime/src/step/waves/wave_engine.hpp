@@ -299,6 +299,7 @@ class WaveEngine final : public StepEngine,
     int pieces = 0;       // committed
     bool is_cut = false;  // where parameters or inputs jump
     bool has_cut_inputs = false;
+    bool has_missed = false;  // its tolerance, and that has been noted
     double left_error = 0.0;
     StepClock clock;    // at its begin
     StepReport report;  // of the pieces

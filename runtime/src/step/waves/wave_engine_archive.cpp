@@ -50,7 +50,6 @@ void WaveEngine::archive(StateArchive& archive) {
     pieces_->archive(archive);
     archive.values(in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at, in_pieces_.left_part,
                    in_pieces_.left_error, in_pieces_.in_a_row);
-    if (archive.reads()) has_pieces_ = false;  // energies and means are those of the last piece
     archive.expect(in_pieces_.left_error >= 0.0, "the error of pieces");
     archive.expect_counts(
         {in_pieces_.steps, in_pieces_.pieces, in_pieces_.left_at + 1, in_pieces_.in_a_row},
@@ -59,6 +58,7 @@ void WaveEngine::archive(StateArchive& archive) {
         in_pieces_.left_part >= -1 && in_pieces_.left_part < std::ssize(waves_.system().parts()),
         "a part whose steps no pieces resolve");
   }
+  if (archive.reads()) has_pieces_ = false;  // energies and means are those of the last part
   archive.value(cut_steps_);
   archive.expect_counts({cut_steps_}, "the number of steps that were cut");
   if (sudden_ && archive.reads()) sudden_.emplace(system());  // what is searched ahead

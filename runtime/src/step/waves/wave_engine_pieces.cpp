@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -153,7 +154,7 @@ StepReport WaveEngine::step_with_cuts(double step_s, const Cuts& cuts) {
         step_.clock() = whole_->clock.within(whole_->time_s);
         cuts.before(whole_->time_s, end_s);
       }
-      report = step_past_inputs(end_s, cuts.times_s.size() + sudden_s_.size());
+      report = step_past_inputs(end_s, std::max(cuts.times_s.size(), sudden_s_.size()));
     }
   } catch (const std::exception&) {
     step_.clock() = whole_->clock;
@@ -225,7 +226,7 @@ void WaveEngine::commit_piece(StepReport& report, double end_s) {
     }
     certificate_->take(step_.ledger());
   }
-  if (!report.converged && step_.has_tolerance()) {
+  if (!report.converged && step_.has_tolerance() && !std::exchange(whole_->has_missed, true)) {
     const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
     certificate_->note_miss(
         step_.clock().steps(), report,

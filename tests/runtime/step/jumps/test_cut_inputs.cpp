@@ -182,6 +182,40 @@ TEST(CutInputs, SnapshotsRepeatTheStep) {
   EXPECT_EQ(first, std::vector<double>(stepper.state("l").begin(), stepper.state("l").end()));
 }
 
+/// Energies and means of parts are of the step that was taken last, and a snapshot has no such step.
+TEST(CutInputs, ASnapshotHasNoMeansOfALaterStep) {
+  const double jump_s = 3.6 * kStep_s;
+  const System system = winding(knots_at(jump_s, jump_s), 50.0);
+  Stepper stepper(system, with(1));
+  stepper.step(3);
+  const double before_V = stepper.effort(0);
+  const auto early = stepper.snapshot();
+  stepper.step();
+  EXPECT_GT(stepper.effort(0), before_V + 1.0);
+  stepper.restore(early);
+  EXPECT_NEAR(stepper.effort(0), before_V, 1e-12);
+}
+
+/// Times of jumps are known to some spacings of numbers, which are a billionth of a step after a million of them.
+TEST(CutInputs, FarFromTheBeginningOfTime) {
+  for (const double start_s : {2e4, -3e3, 1e6}) {
+    StepperOptions options = with(1);
+    options.start_s = start_s;
+    const System system = winding(Signal::expression(jump_at(start_s + 3.9 * kStep_s)), 50.0);
+    Stepper stepper(system, options);
+    stepper.step(4);
+    EXPECT_NEAR(stepper.state("l")[0], settled_A(50.0, 0.1), 0.07) << start_s;
+  }
+}
+
+/// Steps that are not cut, for there is too much to cut at, take no time to find that out.
+TEST(CutInputs, ManyChangesAreNotCounted) {
+  const System system = winding(Signal::expression("if(mod(t, 1e-12) < 4e-13, 5, 1)"), 50.0);
+  Stepper stepper(system, with(1));
+  stepper.step(3);
+  EXPECT_EQ(stepper.waves()->integrator().find("cut where"), std::string::npos);
+}
+
 /// Triangles, sines, noise and jumps between steps move no more within a step than beside it, and cut nothing.
 TEST(CutInputs, OtherInputsCutNothing) {
   std::vector<Signal::Knot> triangle;
