@@ -121,6 +121,7 @@ void EnergyLedger::find_regular_entries() {
 void EnergyLedger::begin(const double* record, const double* b) {
   steps_ = 0;
   found_at_ = -1;
+  joined_ = 0;
   max_residual_ = -std::numeric_limits<double>::infinity();
   std::ranges::fill(accepted_, -std::numeric_limits<double>::infinity());
   for (std::unique_ptr<Kept>& kept : kept_) kept.reset();
@@ -461,7 +462,7 @@ double EnergyLedger::tank(int island) const { return accounts_->tank(island); }
 StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J,
                                std::span<const ToleratedDeficit> tolerated) {
   const bool is_part_news = is_beyond_ && judge_passivity(step);
-  const bool is_news = accounts_->close(step, steps_, tolerated);
+  const bool is_news = accounts_->close(step, steps_ - joined_, tolerated);
   if (!metered_.empty()) take_metered();
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   StepLedger ledger;
@@ -576,7 +577,7 @@ bool EnergyLedger::judge_passivity(int island, const CommittedStep& step) {
   finding.is_part_active = finding.is_part_active || worst.is_violated;
   if (worst.measure <= finding.worst_ratio) return is_first;
   finding.worst_ratio = worst.measure;
-  finding.worst_step = steps_;
+  finding.worst_step = steps_ - joined_;
   finding.worst_part = worst.part;
   accepted_[at(island)] = std::min(worst.measure, 1.0);
   return true;

@@ -132,7 +132,7 @@ void EnergyLedger::archive(StateArchive& archive) {
   archive.array(accepted_);
   accounts_->archive(archive);
   archive.values(tallied_, stored_, metered_J_, totals_, run_, per_initial_energy_, steps_,
-                 found_at_, max_residual_, revalued_J_, jumped_);
+                 found_at_, joined_, max_residual_, revalued_J_, jumped_);
   archive.vector(impulses_);
   archive.array(std::span(numerical_in_all_J_));
 }

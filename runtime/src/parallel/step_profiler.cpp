@@ -95,23 +95,32 @@ void StepProfiler::take_tasks(std::int64_t step, const Times& times) {
 
 void StepProfiler::end(std::int64_t step, const Times& times, int iterations) {
   ++sums_.steps;
+  if (is_sampled(step)) {
+    ++sums_.sampled;
+    sums_.iterations += iterations;
+  } else {
+    ++others_;
+  }
+  take(step, times);
+}
+
+void StepProfiler::end_piece(std::int64_t step, const Times& times) { take(step, times); }
+
+void StepProfiler::take(std::int64_t step, const Times& times) {
   const double step_s = seconds(times.end - times.start);
   const double before_s = is_after_step_ ? seconds(times.start - last_end_) : 0.0;
   last_end_ = times.end;
   is_after_step_ = true;
   if (!is_sampled(step)) {
     other_s_ += step_s;
-    ++others_;
     return;
   }
   if (!std::exchange(has_origin_, true)) origin_ns_ = nanoseconds(times.start);
-  ++sums_.sampled;
   sums_.step_s += step_s;
   sums_.between_s += before_s;
   sums_.begin_s += seconds(times.ready - times.start);
   sums_.inner_s += seconds(times.inner_end - times.ready);
   sums_.ledger_s += seconds(times.end - times.inner_end);
-  sums_.iterations += iterations;
   const auto since = [this](Clock::time_point time) {
     return 1e-9 * static_cast<double>(nanoseconds(time) - origin_ns_);
   };

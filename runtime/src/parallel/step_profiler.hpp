@@ -30,6 +30,8 @@ class StepProfiler {
     Clock::time_point start, ready, inner_end, end;
   };
   void end(std::int64_t step, const Times& times, int iterations);
+  /// Likewise where a step is taken in pieces, for all but the last, which tells the iterations of all.
+  void end_piece(std::int64_t step, const Times& times);
 
   /// `waves`: null for methods without waves. `costs`: by batch; null if they are not known.
   Profile profile(const WaveDiscretisation* waves, const LaneCosts* costs, const Partition* tasks,
@@ -56,6 +58,7 @@ class StepProfiler {
   };
 
   bool is_sampled(std::int64_t step) const { return step % every_ == 0; }
+  void take(std::int64_t step, const Times& times);
   void take_tasks(std::int64_t step, const Times& times);
   void keep(const ProfileEvent& event);
   /// Drops the events of every second sampled step, and samples half as often from now on.

@@ -249,13 +249,23 @@ void WaveEngine::count_iterations(const StepReport& report) {
   }
 }
 
-void WaveEngine::note_times(StepReport& report, const Moments& moments) {
+void WaveEngine::note_times(StepReport& report, const Moments& moments, bool is_piece) {
   const Clock::time_point end = Clock::now();
   report.times = {seconds(moments.ready - moments.start),
                   seconds(moments.inner_end - moments.ready), seconds(end - moments.inner_end)};
   if (profiler_) {
-    profiler_->end(step_.clock().steps() - 1,
-                   {moments.start, moments.ready, moments.inner_end, end}, report.iterations);
+    const StepProfiler::Times times{moments.start, moments.ready, moments.inner_end, end};
+    if (is_piece) {
+      profiler_->end_piece(step_.clock().steps(), times);
+    } else {
+      profiler_->end(step_.clock().steps() - 1, times, report.iterations);
+    }
+  }
+  if (whole_) {
+    const StepTimes& before = whole_->report.times;
+    report.times.begin_s += before.begin_s;
+    report.times.iterate_s += before.iterate_s;
+    report.times.commit_s += before.commit_s;
   }
   if (scheduler_) {
     report.slack_s = scheduler_->finish({.iterations = report.iterations,

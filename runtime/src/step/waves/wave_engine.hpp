@@ -182,7 +182,7 @@ class WaveEngine final : public StepEngine,
   void guard_step(Moments& moments);
   void commit(StepReport& report, double end_s, double step_s, Moments& moments);
   void count_iterations(const StepReport& report);
-  void note_times(StepReport& report, const Moments& moments);
+  void note_times(StepReport& report, const Moments& moments, bool is_piece = false);
   void retune();
   void retune_in_time_left(Moments& moments);
   void plan_renewal(bool converged);

@@ -31,7 +31,7 @@ void WaveEngine::end_whole() {
   const bool is_cut = whole_->is_cut;
   const double left_error = whole_->left_error;
   whole_.reset();
-  if (left_error > 0.0) leave_pieces(left_error * AdaptiveSteps::kSmooth);
+  if (left_error > 0.0 && in_pieces_.left_at < 0) leave_pieces(left_error * AdaptiveSteps::kSmooth);
   if (is_cut) {
     ++cut_steps_;
   } else if (pieces > 1) {
@@ -75,15 +75,18 @@ StepReport WaveEngine::step_in_pieces(double step_s) {
 }
 
 /// From where the whole step has come to on to `end_s`: in pieces that choose their size, if there may be such.
-/// `size_s`: of that way, the same for equal ones.
+/// `size_s`: of that way, the same for equal ones. What very many pieces do not lead to is one piece, and all later steps
+/// are whole.
 StepReport WaveEngine::step_part(double end_s, double size_s) {
+  constexpr int kMostPieces = 5000;
   StepReport report;
   if (takes_pieces()) {
     pieces_->begin_step(size_s);
-    do report = pieces_->step(end_s);
-    while (whole_->time_s < end_s);
+    while (whole_->time_s < end_s && whole_->pieces < kMostPieces) report = pieces_->step(end_s);
     whole_->left_error = std::max(whole_->left_error, pieces_->left_error());
-    return report;
+    if (!(whole_->time_s < end_s)) return report;
+    leave_pieces(1.0);
+    size_s = end_s - whole_->time_s;
   }
   use(size_s);
   retune();
@@ -204,11 +207,6 @@ Resolution WaveEngine::of_changes() const {
 
 /// A piece of the step under way, but for the last: accounts close, the time of the run does not go on.
 void WaveEngine::commit_piece(StepReport& report, double end_s) {
-  constexpr int kMostPieces = 5000;
-  if (whole_->pieces >= kMostPieces) {
-    throw StepError({}, step_.clock().steps(), 0, StepError::kNoIterations,
-                    StepFault::too_inaccurate, "it takes too many pieces");
-  }
   if (whole_->pieces == 0) {
     before_pieces_.clear();
     StateArchive writer = StateArchive::writer(before_pieces_);
@@ -233,6 +231,8 @@ void WaveEngine::commit_piece(StepReport& report, double end_s) {
         together().largest_share(waves_.system(), step_.residual(), is_missing));
   }
   join_pieces(report);
+  if (step_.keeps_ledger()) step_.ledger().join_next();
+  if (is_timed()) note_times(report, attempted_, true);
   whole_->report = report;
   whole_->time_s = end_s;
 }

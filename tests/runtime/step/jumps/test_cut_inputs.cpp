@@ -167,6 +167,31 @@ TEST(CutInputs, AccountsAndMeansAreThoseOfTheWholeStep) {
   }
 }
 
+TEST(CutInputs, FindingsProfilesAndTimesCountWholeSteps) {
+  const System system = winding(Signal::expression("if(mod(t, 1.3e-3) < 6e-4, 5, 1)"), 50.0);
+  StepperOptions options = with(1);
+  options.profile = ProfileOptions{};
+  Stepper stepper(system, options);
+  std::int64_t iterations = 0;
+  double inner_s = 0.0;
+  for (int step = 0; step < 20; ++step) {
+    const StepReport report = stepper.step();
+    iterations += report.iterations;
+    inner_s += report.times.iterate_s;
+  }
+  EXPECT_GE(stepper.certificate().worst_passivity_step, 0);
+  EXPECT_LT(stepper.certificate().worst_passivity_step, 20);
+  const Profile profile = stepper.profile();
+  EXPECT_EQ(profile.steps, 20);
+  EXPECT_EQ(profile.sampled, 20);
+  EXPECT_EQ(profile.iterations, iterations);
+  EXPECT_NEAR(profile.inner_s, inner_s, 1e-9 * inner_s);
+  const auto is_inner = [](const ProfileEvent& event) {
+    return event.kind == ProfileEvent::Kind::inner;
+  };
+  EXPECT_GT(std::ranges::count_if(profile.events, is_inner), 100);
+}
+
 /// Bits of runs do not depend on how they were come to.
 TEST(CutInputs, SnapshotsRepeatTheStep) {
   const double jump_s = 3.6 * kStep_s;

@@ -185,6 +185,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// H₀ + T₀ [J].
   double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
   std::int64_t steps() const { return steps_; }
+  /// What was closed last is a piece of a step, and the next is one of the same: findings count such as one.
+  void join_next() { ++joined_; }
   std::size_t bytes() const;
   /// The state of the ledger between two steps.
   void archive(StateArchive& archive);
@@ -290,6 +292,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   double per_initial_energy_ = 0.0;                 ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;
   std::int64_t found_at_ = -1;
+  std::int64_t joined_ = 0;  // closed steps that belong to the next one
   double max_residual_ = -std::numeric_limits<double>::infinity();
   std::vector<std::unique_ptr<Kept>> kept_;  // by replica: its account, once it is closed
   std::function<void()> fetch_entries_, fetch_states_;
