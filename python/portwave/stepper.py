@@ -61,7 +61,8 @@ class Stepper(Readings):
     Notes
     -----
     ``stepper[name]`` reads a quantity in its unit: a state ``"part.state"``, ``"part.port.effort"``
-    or ``"part.port.flow"`` (means over the last step), ``"part.storage"`` [J], a signal, or a
+    or ``"part.port.flow"`` (means over the last step), ``"part.storage"`` [J],
+    ``"part.state.coenergy"`` (a velocity at the end of the step), a signal, or a
     settable input. ``stepper[name] = value`` sets an input of the kind ``"settable"`` for the
     following steps.
 

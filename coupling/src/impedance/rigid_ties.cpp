@@ -45,7 +45,7 @@ const Subsystem* storage_of(const Part& part) {
   if (!may_store) return nullptr;
   // What is solved in lanes of its own, as Duffing oscillators are, would lose them for a single step.
   const Component* const own = physics;
-  return newton_options_of(*own->make_batch(std::span(&own, 1))) ? physics : nullptr;
+  return damps_each_lane(*own->make_batch(std::span(&own, 1))) ? physics : nullptr;
 }
 
 bool RigidTies::may_take(int part) const {

@@ -294,10 +294,8 @@ int RankTogether::prepare_terms(std::span<const QuantityTerm> terms) {
 int RankTogether::take_terms(std::vector<QuantityTerm> list) {
   std::vector<int> ranks;
   for (const QuantityTerm& own : list) {
-    const bool is_of_part =
-        own.kind == QuantityTerm::Kind::state || own.kind == QuantityTerm::Kind::storage;
     ranks.push_back(
-        rank_of_part(is_of_part ? own.part : system_.scalar_ports()[at(own.index)].part));
+        rank_of_part(is_of_a_part(own) ? own.part : system_.scalar_ports()[at(own.index)].part));
   }
   gathers_.emplace_back(std::move(list), ranks, *ranks_);
   return static_cast<int>(gathers_.size()) - 1;

@@ -146,7 +146,7 @@ class SignalGraphBuilder::Draft {
     bool fits = has_part;
     if (is_port) {
       fits = sensor.index >= 0 && sensor.index < std::ssize(system.scalar_ports());
-    } else if (has_part && sensor.kind == Sensor::Kind::state) {
+    } else if (has_part && sensor.kind != Sensor::Kind::storage) {
       const Signature& signature = system.parts()[at(sensor.part)].component->signature();
       fits = sensor.index >= 0 && sensor.index < signature.state_size();
     }

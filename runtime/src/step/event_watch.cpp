@@ -5,6 +5,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 #include "step/step_engine.hpp"
 
 namespace portwave {
@@ -92,8 +93,9 @@ void EventWatch::restart() {
 double EventWatch::time_of(const Watch& watch, double before, double after, int side,
                            StepEngine& engine, double start_s, double end_s) {
   if (watch.signal >= 0) return end_s;
-  const bool is_known =
-      watch.of.kind == Sensor::Kind::state ? engine.has_states_within() : engine.has_ports_within();
+  const bool is_of_state =
+      watch.of.kind == Sensor::Kind::state || watch.of.kind == Sensor::Kind::coenergy;
+  const bool is_known = is_of_state ? engine.has_states_within() : engine.has_ports_within();
   if (!is_known) {
     const double share = side_of(before) == 0 ? 0.0 : before / (before - after);
     return start_s + share * (end_s - start_s);
@@ -119,6 +121,10 @@ double EventWatch::value_at(const Watch& watch, StepEngine& engine, double time_
   if (of.kind == Sensor::Kind::state) {
     find_state(of.part);
     return state_[at(of.index)];
+  }
+  if (of.kind == Sensor::Kind::coenergy) {
+    find_state(of.part);
+    return coenergy(*parts[at(of.part)].component, state_.data(), of.index);
   }
   double stored_J = 0.0;
   for (int part = of.part; part <= of.part + of.index; ++part) {

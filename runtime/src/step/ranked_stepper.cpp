@@ -13,11 +13,9 @@ namespace {
 
 void check_term(const Stepper& stepper, const QuantityTerm& term) {
   const System& system = stepper.system();
-  const bool is_of_port =
-      term.kind != QuantityTerm::Kind::state && term.kind != QuantityTerm::Kind::storage;
-  bool fits = is_of_port ? term.index >= 0 && at(term.index) < system.scalar_ports().size()
-                         : term.part >= 0 && at(term.part) < system.parts().size();
-  if (fits && term.kind == QuantityTerm::Kind::state) {
+  bool fits = is_of_a_part(term) ? term.part >= 0 && at(term.part) < system.parts().size()
+                                 : term.index >= 0 && at(term.index) < system.scalar_ports().size();
+  if (fits && is_of_a_part(term) && term.kind != QuantityTerm::Kind::storage) {
     const Signature& signature = system.parts()[at(term.part)].component->signature();
     fits = term.index >= 0 && term.index < signature.state_size();
   }

@@ -6,6 +6,7 @@
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 
 namespace portwave {
 
@@ -72,6 +73,9 @@ double read(StepEngine& engine, const QuantityTerm& term) {
     case QuantityTerm::Kind::incident:
     case QuantityTerm::Kind::outgoing:
       return wave_of(engine, term);
+    case QuantityTerm::Kind::coenergy:
+      return coenergy(*engine.system().parts()[at(term.part)].component,
+                      engine.state(term.part).data(), term.index);
     case QuantityTerm::Kind::storage:
       break;
   }

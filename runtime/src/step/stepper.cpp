@@ -17,6 +17,7 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 #include "ranks/rank_together.hpp"
 #include "signals/signal_run.hpp"
 #include "step/event_watch.hpp"
@@ -73,6 +74,9 @@ SignalRun::Reader reader_of(StepEngine& engine) {
         return engine.effort_flow(sensor.index).effort;
       case Sensor::Kind::flow:
         return engine.effort_flow(sensor.index).flow;
+      case Sensor::Kind::coenergy:
+        return coenergy(*engine.system().parts()[at(sensor.part)].component,
+                        engine.state(sensor.part).data(), sensor.index);
       case Sensor::Kind::storage:
         break;
     }

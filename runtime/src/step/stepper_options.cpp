@@ -317,7 +317,7 @@ Issues check_enumerations(const StepperOptions& options) {
     const Watch& watch = options.watches[i];
     expect(is_up_to(watch.direction, Watch::Direction::both),
            fmt::format("/events/{}/direction", i));
-    expect(is_up_to(watch.of.kind, Sensor::Kind::storage), fmt::format("/events/{}/of", i));
+    expect(is_up_to(watch.of.kind, Sensor::Kind::coenergy), fmt::format("/events/{}/of", i));
   }
   return issues;
 }

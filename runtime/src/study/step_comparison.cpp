@@ -21,6 +21,7 @@
 #include "step/stepper_options.hpp"
 #include "study/finer_run.hpp"
 #include "study/order_runs.hpp"
+#include "study/travel.hpp"
 
 namespace portwave {
 namespace {
@@ -495,11 +496,23 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
     }
     first += start.size();
   }
+  // What moves and stops between two rows stores nothing in either, but has travelled.
+  const auto travel_of = [&](std::size_t part, std::size_t first_state) {
+    const std::vector<double>& start = system.parts()[part].initial_state;
+    const Subsystem* const physics = system.parts()[part].port_hamiltonian();
+    const StateRows rows{times_, std::span(values).subspan(first_state), states_};
+    return physics == nullptr ? 0.0 : travel_J(*physics, start, options_.start_s, rows);
+  };
+  first = 0;
   for (std::size_t part = 0; part < out.size(); ++part) {
+    const std::size_t first_state = first;
+    first += system.parts()[part].initial_state.size();
     // Chosen steps hold a part to its own motion: a hundred ε of the amplitude of others are no rounding yet.
     const double of_doubles = options_.sizes ? 1e-14 : 1e-13;
     const double island_J = all_J[island_of(part)];
     if (moved_J[part] == 0.0 || moved_J[part] > kRowRounding * kRowRounding * island_J) continue;
+    moved_J[part] = std::max(moved_J[part], travel_of(part, first_state));
+    if (moved_J[part] > kRowRounding * kRowRounding * island_J) continue;
     const bool is_rounding = moved_J[part] <= of_doubles * of_doubles * island_J;
     out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }

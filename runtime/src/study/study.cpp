@@ -35,6 +35,8 @@ std::string_view name_of(Quantity::Kind kind) {
       return "outgoing wave";
     case Quantity::Kind::signal:
       return "signal";
+    case Quantity::Kind::coenergy:
+      return "co-energy variable";
     case Quantity::Kind::storage:
       break;
   }
@@ -56,11 +58,12 @@ Issues check_quantities(const std::vector<Quantity>& quantities) {
            fmt::format("this study compares states; \"{}\" is a signal", quantities[i].label)});
       continue;
     }
-    issues.push_back(
-        {fmt::format("/outputs/observe/{}", i),
-         fmt::format("this study compares states; \"{}\" is the {} of a {}", quantities[i].label,
-                     name_of(quantities[i].kind),
-                     quantities[i].kind == Quantity::Kind::storage ? "part" : "port")});
+    issues.push_back({fmt::format("/outputs/observe/{}", i),
+                      fmt::format("this study compares states; \"{}\" is the {} of a {}",
+                                  quantities[i].label, name_of(quantities[i].kind),
+                                  quantities[i].kind == Quantity::Kind::coenergy  ? "state"
+                                  : quantities[i].kind == Quantity::Kind::storage ? "part"
+                                                                                  : "port")});
   }
   return issues;
 }

@@ -7,8 +7,34 @@
 #include <string_view>
 #include <utility>
 
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
+
 namespace portwave {
 namespace {
+
+/// Ports that do not move leave its other ones as they are.
+class Contact final : public ContactSpring, public LeavesPorts {
+ public:
+  using ContactSpring::ContactSpring;
+
+  std::shared_ptr<const Component> without_ports(const std::vector<bool>& idle) const override {
+    Signature left = signature();
+    left.ports.clear();
+    std::vector<double> normal;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < idle.size(); ++i) {
+      const Port& port = signature().ports[i];
+      const auto next = direction().begin() + static_cast<std::ptrdiff_t>(first);
+      if (!idle[i]) {
+        left.ports.push_back(port);
+        normal.insert(normal.end(), next, next + port.dimension);
+      }
+      first += at(port.dimension);
+    }
+    return std::make_shared<const Contact>(std::move(left), law(), std::move(normal));
+  }
+};
 
 /// The words for the motion of the faces.
 struct FaceMotion {
@@ -114,6 +140,11 @@ Signature signature_of(const FaceMotion& motion, int ports) {
 
 }  // namespace
 
+std::unique_ptr<Subsystem> make_contact(Signature signature, const ContactLaw& law,
+                                        std::vector<double> direction) {
+  return std::make_unique<Contact>(std::move(signature), law, std::move(direction));
+}
+
 std::vector<ParameterInfo> contact_parameters(const ContactNames& names, const std::string& unit) {
   const std::string load(names.load), compression(names.compression);
   const bool is_torque = unit == "rad";
@@ -162,8 +193,8 @@ PartType contact_type() {
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
     std::vector<double> direction = unit_normal(value_of<std::vector<double>>(p, "normal"));
     const auto size = static_cast<int>(direction.size());
-    return make_contact_spring(signature_of(kAlongALine, size),
-                               law_of(p, kAlongALine.names, "gap_m"), std::move(direction));
+    return make_contact(signature_of(kAlongALine, size), law_of(p, kAlongALine.names, "gap_m"),
+                        std::move(direction));
   };
   return type;
 }
@@ -179,8 +210,8 @@ PartType rotational_contact_type() {
       "H = k s^(n+1)/(n+1)\n"
       "e = +-k s^n max(0, 1 + a s'),  n = 1 (linear) or 3/2 (Hertz),  k = torque/angle^n";
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
-    return make_contact_spring(signature_of(kAboutAnAxis, 1),
-                               law_of(p, kAboutAnAxis.names, "gap_rad"), {1.0});
+    return make_contact(signature_of(kAboutAnAxis, 1), law_of(p, kAboutAnAxis.names, "gap_rad"),
+                        std::vector{1.0});
   };
   return type;
 }

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "catalogue/mechanical/contact_spring.hpp"
 #include "catalogue/part_types.hpp"
+#include "nonlinear/contact_spring.hpp"
 
 namespace portwave {
+
+/// A ContactSpring, of which the catalogue's contacts and gears with play are made.
+std::unique_ptr<Subsystem> make_contact(Signature signature, const ContactLaw& law,
+                                        std::vector<double> direction);
 
 /// The parameters that say how hard a contact is.
 struct ContactNames {

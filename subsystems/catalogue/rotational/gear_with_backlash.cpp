@@ -13,12 +13,12 @@ std::unique_ptr<Component> build_gear_with_backlash(const Parameters& p) {
   ContactLaw law = contact_law(p, kTeeth, false);
   law.gap = 0.5 * number_of(p, "backlash_rad");
   law.faces = Faces::both;
-  return make_contact_spring({"gear_with_backlash",
-                              {{"twist", "rad"}},
-                              {{"input", Causality::flow_in, Domain::rotation, 1},
-                               {"output", Causality::flow_in, Domain::rotation, 1}},
-                              {}},
-                             law, {1.0 / nonzero(p, "ratio"), -1.0});
+  Signature signature{"gear_with_backlash",
+                      {{"twist", "rad"}},
+                      {{"input", Causality::flow_in, Domain::rotation, 1},
+                       {"output", Causality::flow_in, Domain::rotation, 1}},
+                      {}};
+  return make_contact(std::move(signature), law, {1.0 / nonzero(p, "ratio"), -1.0});
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "portwave/subsystems/core/subsystem.hpp"
 
 #include <cstddef>
+#include <limits>
 
 #include "base/workspace.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 
 namespace portwave {
 
@@ -33,6 +35,14 @@ void Subsystem::structure_over(const double* x, const double* dx, [[maybe_unused
   detail::Workspace mid(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) mid.data()[i] = x[i] + 0.5 * dx[i];
   structure_at(mid.data(), out);
+}
+
+double coenergy(const Component& part, const double* x, int state) {
+  const Subsystem* const physics = part.port_hamiltonian();
+  if (physics == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  detail::Workspace gradient(static_cast<std::size_t>(part.signature().state_size()));
+  physics->gradient(x, gradient.data());
+  return gradient.data()[state];
 }
 
 std::vector<const Subsystem*> port_hamiltonian_parts(std::span<const Component* const> parts) {

@@ -26,6 +26,7 @@ class ContactFace {
  public:
   ContactFace(const ContactLaw& law, double side) : law_(&law), side_(side) {}
 
+  double side() const { return side_; }
   double compression(double d) const { return std::max(0.0, side_ * d - law_->gap); }
   double energy(double d) const {
     const double s = compression(d);
@@ -44,6 +45,11 @@ class ContactFace {
   double force_over(double x, double y, double theta) const {
     if (theta == 0.0) return mean_force(x, y);
     return theta == 1.0 ? force(y) : (1.0 - theta) * mean_force(x, y) + theta * force(y);
+  }
+  /// Its derivative by y.
+  double slope_over(double x, double y, double theta) const {
+    if (theta == 0.0) return mean_slope(x, y);
+    return theta == 1.0 ? slope(y) : (1.0 - theta) * mean_slope(x, y) + theta * slope(y);
   }
   /// r over a step from x by Δx: of force_over, but no more than takes up what the spring gives. Then the effort is
   /// that force times max(0, 1 + a s'), and rises with Δx.

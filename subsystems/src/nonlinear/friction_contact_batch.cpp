@@ -263,28 +263,6 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange, pu
     return L;
   }
 
-  /// w + c N(w) = w₀: N does not fall and is not negative. Newton's step where it stays between what encloses the
-  /// root, else bisection.
-  double solve_approach(const ClosedContact& own, double d, double w0) const {
-    double high = w0, low = w0 - own.c * normal_force(*own.part, d, w0).value;
-    double w = high, last = std::numeric_limits<double>::infinity();
-    constexpr int kMostSteps = 2100;
-    for (int step = 0; step < kMostSteps && low < high; ++step) {
-      const Force N = normal_force(*own.part, d, w);
-      const double given = own.c * N.value, defect = w + given - w0;
-      const double slope = 1.0 + own.c * N.slope;
-      if (std::abs(defect) <= kEpsilon * (std::abs(w) * slope + given + std::abs(w0))) break;
-      (defect > 0.0 ? high : low) = w;
-      double next = w - defect / slope;
-      const bool is_slow = !(std::abs(defect) <= 0.5 * last);
-      if (is_slow || !(next > low && next < high)) next = low + 0.5 * (high - low);
-      if (next == w || next == low || next == high) break;
-      last = std::abs(defect);
-      w = next;
-    }
-    return w;
-  }
-
   /// σ and slip under a normal force, from q.
   static void slide(const ClosedContact& own, double normal, std::array<double, 2> q,
                     ContactStep& step) {
@@ -341,7 +319,10 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange, pu
       return w - w0 + own.c * N.value -
              step.resistance * (own.tie[0] * step.u[0] + own.tie[1] * step.u[1]);
     };
-    const double untied = solve_approach(own, d, w0);
+    const double untied = rising_root(own.c, w0, [&](double w) {
+      const Force N = normal_force(*own.part, d, w);
+      return PortLawValue{N.value, N.slope};
+    });
     if (own.tie[0] == 0.0 && own.tie[1] == 0.0) {
       (void)take(untied);
       return true;

@@ -53,4 +53,29 @@ double monotone_root(double k, double beta, double r, const Law& law) {
   return u;
 }
 
+/// The root of u + cφ(u) = r with c ≥ 0 and φ not decreasing: it lies between r and r − cφ(r). Newton's step where it
+/// stays within what encloses the root and halves the defect, else bisection.
+template <class Law>
+double rising_root(double c, double r, const Law& law) {
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  constexpr int kMostSteps = 2100;
+  double u = r, last = std::numeric_limits<double>::infinity();
+  PortLawValue phi = law(u);
+  if (!std::isfinite(phi.value)) return r - c * phi.value;
+  double low = std::min(r, r - c * phi.value), high = std::max(r, r - c * phi.value);
+  for (int step = 0; step < kMostSteps && low < high; ++step) {
+    const double given = c * phi.value, defect = u + given - r, slope = 1.0 + c * phi.slope;
+    if (std::abs(defect) <= kEpsilon * (std::abs(u) * slope + std::abs(given) + std::abs(r))) break;
+    (defect > 0.0 ? high : low) = u;
+    double next = u - defect / slope;
+    const bool is_slow = !(std::abs(defect) <= 0.5 * last);
+    if (is_slow || !(next > low && next < high)) next = low + 0.5 * (high - low);
+    if (next == u || next == low || next == high) break;
+    last = std::abs(defect);
+    u = next;
+    phi = law(u);
+  }
+  return u;
+}
+
 }  // namespace portwave

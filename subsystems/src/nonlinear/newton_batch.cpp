@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nonlinear/damped_physics.hpp"
+#include "nonlinear/damps_each_lane.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -30,7 +31,7 @@ struct PartSolver {
   LaneSolver newton;
 };
 
-class NewtonBatch final : public LanewiseBatch, public LaneExchange {
+class NewtonBatch final : public LanewiseBatch, public LaneExchange, public DampsEachLane {
  public:
   /// A rule for each part.
   NewtonBatch(std::span<const Subsystem* const> parts, std::vector<StageRule> rules,
@@ -47,6 +48,7 @@ class NewtonBatch final : public LanewiseBatch, public LaneExchange {
         }) {}
 
   NewtonOptions options() const { return options_; }
+  bool damps_each_lane() const override { return !is_damped(); }
   bool is_damped() const { return std::ranges::any_of(rules_, &StageRule::is_damped); }
 
   double scatter_cost_ns() const override {
@@ -152,6 +154,11 @@ std::optional<NewtonOptions> newton_options_of(const StepBatch& batch) {
   const auto* const own = dynamic_cast<const NewtonBatch*>(&batch);
   if (own == nullptr || own->is_damped()) return std::nullopt;
   return own->options();
+}
+
+bool damps_each_lane(const StepBatch& batch) {
+  const auto* const own = dynamic_cast<const DampsEachLane*>(&batch);
+  return own != nullptr && own->damps_each_lane();
 }
 
 std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Component* const> parts) const {

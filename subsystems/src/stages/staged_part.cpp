@@ -8,6 +8,7 @@
 
 #include "core/stage_layout.hpp"
 #include "linear/linear_batches.hpp"
+#include "nonlinear/contact_spring.hpp"
 #include "nonlinear/damped_physics.hpp"
 #include "nonlinear/friction_contact.hpp"
 #include "nonlinear/stribeck_friction.hpp"
@@ -122,6 +123,8 @@ class StagedPart final : public Component {
     if (stages_.count > 1) return make_staged_newton_batch(own, stages_);
     std::vector<StageRule> rules;  // one batch may have parts that are damped for a step
     for (const Component* part : parts) rules.push_back(part->stage_rule());
+    if (dynamic_cast<const ContactSpring*>(own[0]) != nullptr)
+      return make_contact_batch(own, rules);
     return make_damped_newton_batch(own, std::move(rules), newton_options_of(*own[0]));
   }
 

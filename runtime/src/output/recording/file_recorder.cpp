@@ -49,7 +49,7 @@ RecordingOptions checked(RecordingOptions options) {
   constexpr const char* kNone = "is not one of the enumerators";
   expect(is_up_to(options.format, ResultFormat::none), "/outputs/format", kNone);
   for (std::size_t i = 0; i < options.quantities.size(); ++i) {
-    expect(is_up_to(options.quantities[i].kind, Quantity::Kind::signal),
+    expect(is_up_to(options.quantities[i].kind, Quantity::Kind::coenergy),
            fmt::format("/outputs/observe/{}", i), kNone);
   }
   expect(options.every_s >= 0.0 && std::isfinite(options.every_s), "/outputs/every_s",

@@ -22,6 +22,8 @@ std::vector<QuantityTerm> terms_of(const Quantity& quantity) {
       return one(QuantityTerm::Kind::incident);
     case Quantity::Kind::outgoing:
       return one(QuantityTerm::Kind::outgoing);
+    case Quantity::Kind::coenergy:
+      return one(QuantityTerm::Kind::coenergy);
     case Quantity::Kind::signal:
       return {};
     case Quantity::Kind::storage:
@@ -37,10 +39,8 @@ std::vector<QuantityTerm> terms_of(const Quantity& quantity) {
 namespace {
 
 int rank_of(const Stepper& stepper, const QuantityTerm& term) {
-  const bool is_of_part =
-      term.kind == QuantityTerm::Kind::state || term.kind == QuantityTerm::Kind::storage;
   return RankedStepper(stepper).rank_of_part(
-      is_of_part ? term.part : stepper.system().scalar_ports()[at(term.index)].part);
+      is_of_a_part(term) ? term.part : stepper.system().scalar_ports()[at(term.index)].part);
 }
 
 }  // namespace

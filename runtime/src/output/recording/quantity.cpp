@@ -14,13 +14,16 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 
 namespace portwave {
 namespace {
 
 constexpr std::string_view kForms =
-    "\"part.state\", \"part.port.effort\", \".flow\", \".incident\", \".outgoing\", "
+    "\"part.state\", \"part.state.coenergy\", \"part.port.effort\", \".flow\", \".incident\", "
+    "\".outgoing\", "
     "\"part.storage\" or the name of a signal";
+constexpr std::string_view kCoenergy = ".coenergy";
 constexpr std::size_t kMostListed = 12;
 
 struct PortQuantity {
@@ -69,6 +72,16 @@ bool find_state(const Signature& signature, std::string_view name, Quantity& out
   return true;
 }
 
+/// "state.coenergy".
+bool find_coenergy(const Component& part, std::string_view name, Quantity& out) {
+  if (!name.ends_with(kCoenergy) || part.port_hamiltonian() == nullptr) return false;
+  if (!find_state(part.signature(), name.substr(0, name.size() - kCoenergy.size()), out))
+    return false;
+  out.kind = Quantity::Kind::coenergy;
+  out.unit = coenergy_unit(out.unit);
+  return true;
+}
+
 enum class PortMatch { none, found, bad_entry };
 
 /// "port.effort", "port.effort[1]" or "port[1].effort"; `defect` receives the defect of [1].
@@ -107,6 +120,7 @@ PortMatch find_in_part(const System& system, int part, std::string_view name, Qu
                        std::string& defect) {
   out.part = part;
   if (find_state(signature_of(system, part), name, out)) return PortMatch::found;
+  if (find_coenergy(*system.parts()[at(part)].component, name, out)) return PortMatch::found;
   if (name == "storage") {
     out.kind = Quantity::Kind::storage;
     out.index = 0;
@@ -128,9 +142,11 @@ std::string joined(const std::vector<std::string>& names) {
 std::string unknown_quantity(const System& system, int part, const std::string& label,
                              MethodKind method) {
   const std::vector<std::string> labels = labels_of(system, part, method);
+  std::vector<std::string> listed = labels;
+  std::erase_if(listed, [](const std::string& own) { return own.ends_with(kCoenergy); });
   const std::string& name = name_of(system, part);
   return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", in_quotes(name),
-                     in_quotes(std::string_view(label).substr(name.size() + 1)), joined(labels),
+                     in_quotes(std::string_view(label).substr(name.size() + 1)), joined(listed),
                      did_you_mean(label, labels));
 }
 
@@ -184,6 +200,18 @@ std::string unknown_part(const System& system, const std::string& label, NameSea
 
 }  // namespace
 
+std::string coenergy_unit(const std::string& unit) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"kg m/s", "m/s"}, {"kg m^2/s", "rad/s"}, {"m/s", "kg m/s"}, {"rad/s", "kg m^2/s"},
+      {"m", "N"},        {"rad", "N m"},        {"V", "C"},        {"C", "V"},
+      {"A", "Wb"},       {"Wb", "A"},           {"V s", "A"},      {"Pa", "m^3"},
+      {"m^3", "Pa"}};
+  for (const auto& [of, is] : kKnown) {
+    if (of == unit) return std::string(is);
+  }
+  return unit.empty() ? "J" : "J/(" + unit + ")";
+}
+
 std::vector<std::string> labels_of(const System& system, int part, MethodKind method) {
   const Signature& signature = signature_of(system, part);
   const std::string& name = name_of(system, part);
@@ -203,6 +231,10 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
     }
   }
   labels.push_back(name + ".storage");
+  if (system.parts()[at(part)].port_hamiltonian() == nullptr) return labels;
+  for (const StateVariable& state : signature.states) {
+    labels.push_back(fmt::format("{}.{}{}", name, state.name, kCoenergy));
+  }
   return labels;
 }
 
@@ -295,6 +327,11 @@ double value_of(std::span<const double> values, const Quantity& quantity) {
                                       quantity.index, values.size(), in_quotes(quantity.label)));
 }
 
+double coenergy_of(const Stepper& stepper, const Quantity& quantity, std::span<const double> x) {
+  (void)value_of(x, quantity);  // a number that there is
+  return coenergy(*stepper.system().parts()[at(quantity.part)].component, x.data(), quantity.index);
+}
+
 }  // namespace
 
 double observe(const Stepper& stepper, const Quantity& quantity) {
@@ -321,6 +358,8 @@ double observe(const Stepper& stepper, const Quantity& quantity) {
       return stepper.waves()->outgoing(quantity.index);
     case Quantity::Kind::signal:
       return value_of(stepper.signals(), quantity);
+    case Quantity::Kind::coenergy:
+      return coenergy_of(stepper, quantity, stepper.state(quantity.part));
     case Quantity::Kind::storage:
       break;
   }
@@ -342,6 +381,8 @@ double observe_at(const Stepper& stepper, const Quantity& quantity, double time_
   switch (quantity.kind) {
     case Quantity::Kind::state:
       return value_of(state(quantity.part), quantity);
+    case Quantity::Kind::coenergy:
+      return coenergy_of(stepper, quantity, state(quantity.part));
     case Quantity::Kind::storage: {
       double stored = 0.0;
       for (int part = quantity.part; part <= quantity.part + quantity.index; ++part) {

@@ -24,6 +24,9 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
 /// The wave of a port; only wave coupling has such.
 bool is_wave(Quantity::Kind kind);
 
+/// The unit of ∂H/∂x, H in joules, by that of x.
+std::string coenergy_unit(const std::string& unit);
+
 /// A part that was cut has one name.
 std::vector<std::string> names_of_parts(const System& system);
 

@@ -186,9 +186,10 @@ std::string of_first_order(const StepAgreement& own) {
 std::string at_an_instant(const RunSummary& summary) {
   const StepAgreement& own = *summary.agreement;
   if (!own.has_far_instant()) return {};
-  std::string text = fmt::format(
-      "{}at single instants \"{}\" is off by up to about {}, most at {:.4g} s", kNextLine,
-      printable(own.state_of_instant), of_all(own.instant_error()), own.instant_s);
+  std::string text =
+      fmt::format("{}at single instants \"{}\" is off by {}{}, most at {:.4g} s", kNextLine,
+                  printable(own.state_of_instant), own.instant_error() < 1.0 ? "up to about " : "",
+                  of_all(own.instant_error()), own.instant_s);
   if (own.instant_error() > StepAgreement::kFarInstant && !own.is_chosen) {
     text += fmt::format(":{}what begins there is faster than a step. If such rows count, {}",
                         kNextLine, shorter_steps(summary));

@@ -21,7 +21,8 @@ const KeyTable<EventKeys>& event_keys() {
   static const KeyTable<EventKeys> keys({
       optional_key("name", "name of the event; absent: as \"of\"", to(&Watch::name, form::name())),
       required_key("of",
-                   "watched quantity: \"part.state\", \"part.storage\", \"part.port.effort\" or "
+                   "watched quantity: \"part.state\", \"part.state.coenergy\", \"part.storage\", "
+                   "\"part.port.effort\" or "
                    "\".flow\", or a signal",
                    later(&EventKeys::watched, text())),
       optional_key("level", "level whose passage is an event", to(&Watch::level, form::number()),

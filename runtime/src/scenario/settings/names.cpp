@@ -113,14 +113,19 @@ std::vector<std::string> Names::labels_of(const std::string& name, MethodKind me
 
 namespace {
 
-bool asks_for_waves(std::string_view pattern) {
-  return pattern.find(".incident") != std::string_view::npos ||
-         pattern.find(".outgoing") != std::string_view::npos;
+/// Quantities that are found only where their kind is written.
+constexpr std::string_view kOnlyByKind[] = {".incident", ".outgoing", ".coenergy"};
+
+bool names_such_a_kind(std::string_view pattern) {
+  return std::ranges::any_of(kOnlyByKind, [pattern](std::string_view kind) {
+    return pattern.find(kind) != std::string_view::npos;
+  });
 }
 
-bool is_wave_label(std::string_view label) {
+bool is_of_such_a_kind(std::string_view label) {
   const std::string_view bare = label.substr(0, label.rfind('['));
-  return bare.ends_with(".incident") || bare.ends_with(".outgoing");
+  return std::ranges::any_of(kOnlyByKind,
+                             [bare](std::string_view kind) { return bare.ends_with(kind); });
 }
 
 }  // namespace
@@ -151,10 +156,10 @@ bool matches(std::string_view text, std::string_view pattern) {
 
 std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
                                       const SignalGraph* signals, MethodKind method) {
-  const bool waves = asks_for_waves(pattern);
+  const bool are_all_meant = names_such_a_kind(pattern);
   std::vector<Quantity> found;
   for (const std::string& label : names.labels(method)) {
-    if (!matches(label, pattern) || (!waves && is_wave_label(label))) continue;
+    if (!matches(label, pattern) || (!are_all_meant && is_of_such_a_kind(label))) continue;
     std::string defect;
     if (auto one = names.find_quantity(label, method, defect)) found.push_back(*std::move(one));
   }
@@ -170,7 +175,7 @@ std::vector<Quantity> quantities_like(const std::string& pattern, Names& names,
 std::vector<Quantity> quantities_of_part(const std::string& name, Names& names, MethodKind method) {
   std::vector<Quantity> found;
   for (const std::string& label : names.labels_of(name, method)) {
-    if (is_wave_label(label)) continue;
+    if (is_of_such_a_kind(label)) continue;
     std::string defect;
     if (auto one = names.find_quantity(label, method, defect)) found.push_back(*std::move(one));
   }

@@ -58,7 +58,8 @@ Json labels_schema() {
 const KeyTable<OutputKeys>& output_keys() {
   static const KeyTable<OutputKeys> keys({
       optional_key("observe",
-                   "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, .incident, "
+                   "\"part.state\", \"part.state.coenergy\", \"part.storage\" or "
+                   "\"part.port.effort\", .flow, .incident, "
                    ".outgoing; absent: every state",
                    later(&OutputKeys::observe, labels_schema())),
       optional_key("every", "steps between two recorded rows",

@@ -16,7 +16,8 @@ constexpr std::int64_t kMostEvery = 1'000'000'000;
 /// `blocks`: the schema of all of them, which follows from the kinds that there are now.
 KeyTable<SignalsKeys> keys_with(Json blocks) {
   return KeyTable<SignalsKeys>(
-      {optional_key("every_s", "time between samples [s]; with steps of one size a whole number of them",
+      {optional_key("every_s",
+                    "time between samples [s]; with steps of one size a whole number of them",
                     later(&SignalsKeys::every_s, positive())),
        optional_key("every",
                     "macro-steps between two samples, for blocks without a number of their own",
@@ -120,7 +121,9 @@ const KeyTable<BlockKeys>& block_keys() {
 const KeyTable<SensorKeys>& sensor_keys() {
   static const KeyTable<SensorKeys> keys(
       {kind_key<SensorKeys>("sensor"),
-       required_key("of", "\"part.state\", \"part.storage\", \"part.port.effort\" or \".flow\"",
+       required_key("of",
+                    "\"part.state\", \"part.state.coenergy\", \"part.storage\", "
+                    "\"part.port.effort\" or \".flow\"",
                     later(&SensorKeys::of, text()))});
   return keys;
 }

@@ -30,6 +30,9 @@ std::string unit_of(const System& system, const Sensor& sensor) {
       return system.parts()[at(sensor.part)].component->signature().states[at(sensor.index)].unit;
     case Sensor::Kind::storage:
       return "J";
+    case Sensor::Kind::coenergy:
+      return coenergy_unit(
+          system.parts()[at(sensor.part)].component->signature().states[at(sensor.index)].unit);
     default:
       break;
   }

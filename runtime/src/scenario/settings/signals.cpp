@@ -449,6 +449,8 @@ std::optional<Sensor> read_sensor_label(const std::string& label, const std::str
       return Sensor{Sensor::Kind::flow, found->part, found->index};
     case Quantity::Kind::storage:
       return Sensor{Sensor::Kind::storage, found->part, found->index};
+    case Quantity::Kind::coenergy:
+      return Sensor{Sensor::Kind::coenergy, found->part, found->index};
     default:
       break;
   }

@@ -87,6 +87,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
       smallest_s_(sizes.smallest_s),
       share_(kShareOfStep[std::min(rule.count, 3) - 1]),
       tolerance_(share_ * sizes.tolerance),
+      smooth_(sizes.tolerance),
       order_(2 * rule.count - (rule.is_damped() ? 1 : 0)),
       control_(of == Of::run ? longest_for_periods(given, sizes, largest_s) : largest_s,
                sizes.smallest_s, StepErrorEstimate::power(rule)),
@@ -313,7 +314,7 @@ void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
 /// A step that is not taken as a whole is taken in pieces.
 void AdaptiveSteps::reject_size(const StepControl::Next& next, double error) {
   control_.reject(next, error);
-  if (of_ == Of::step) tolerance_ = kSmooth;
+  if (of_ == Of::step) tolerance_ = smooth_;
 }
 
 void AdaptiveSteps::count(const StepReport& report) {

@@ -60,10 +60,12 @@ class AdaptiveSteps {
   static constexpr double kRough = 0.04, kSmooth = 1e-4;
   /// The same of steps that conserve, whose states are judged beside themselves as well (OwnStates).
   static constexpr double kRoughOfConserving = 0.03;
-  /// The options of steps that are taken in pieces.
-  static StepSizes for_pieces(double step_s) {
+  /// The options of steps that are taken in pieces. `is_finer`: of about half the size, for a comparison; otherwise the
+  /// size of pieces is that of the motion, and the same in steps of any size.
+  static StepSizes for_pieces(double step_s, const StageRule& rule, bool is_finer) {
     constexpr double kShortest = 0x1p-50;
-    return {.tolerance = kSmooth, .smallest_s = kShortest * step_s};
+    const double finer = is_finer ? std::exp2(-StepErrorEstimate::power(rule)) : 1.0;
+    return {.tolerance = kSmooth * finer, .smallest_s = kShortest * step_s};
   }
 
   /// `waves` is the discretisation of `trials`, `record` its initial state.
@@ -85,6 +87,8 @@ class AdaptiveSteps {
   bool is_of_conserving() const { return own_.has_value(); }
   /// Likewise: the largest error of a piece that no shorter one made smaller, relative to that allowed; 0: none.
   double left_error() const { return left_error_; }
+  /// Likewise: that, which is also the tolerance of the options.
+  double smooth() const { return smooth_; }
 
   /// An input has jumped: earlier steps say nothing about the next one.
   void restart();
@@ -141,6 +145,7 @@ class AdaptiveSteps {
   double smallest_s_;
   double share_;      // of the tolerance, for one step
   double tolerance_;  // of one step
+  double smooth_;     // the same of pieces
   int order_;
   StepControl control_;
   StepErrorEstimate estimate_;

@@ -8,6 +8,7 @@
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/coenergy.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 
 namespace portwave {
@@ -140,15 +141,22 @@ double TrialSteps::within(int part, int state, double /*x*/, double theta) const
 
 double TrialSteps::quantity(const Sensor& of, double theta) const {
   using Step = NetworkTrials::Step;
+  const auto find_state = [&](int part) {
+    const NetworkBlock& block = model_->blocks()[at(model_->block_of_part(part))];
+    state_.resize(at(block.size));
+    trials_->state_within(Step::attempted, block.first, theta, state_);
+  };
+  const std::span<const Part> parts = model_->system().parts();
+  if (of.kind == Sensor::Kind::coenergy) {
+    find_state(of.part);
+    return coenergy(*parts[at(of.part)].component, state_.data(), of.index);
+  }
   if (of.kind == Sensor::Kind::storage) {
     double stored_J = 0.0;
     for (int part = of.part; part <= of.part + of.index; ++part) {
-      const int number = model_->block_of_part(part);
-      if (number < 0) continue;
-      const NetworkBlock& block = model_->blocks()[at(number)];
-      state_.resize(at(block.size));
-      trials_->state_within(Step::attempted, block.first, theta, state_);
-      stored_J += model_->system().parts()[at(part)].port_hamiltonian()->storage(state_.data());
+      if (model_->block_of_part(part) < 0) continue;
+      find_state(part);
+      stored_J += parts[at(part)].port_hamiltonian()->storage(state_.data());
     }
     return stored_J;
   }

@@ -65,7 +65,9 @@ std::string text_of_failed(const FailedSolve& solve, const Signature& signature)
 StepReport WaveEngine::step_by(double step_s) {
   const Together::Order order(together(), Together::Order::Kind::step, step_s);
   const bool is_whole = step_s == options_.step_s;
-  if (is_whole && sudden_ && finds_sudden(step_s)) return step_with_cuts(step_s, {});
+  if (is_whole && ((sudden_ && finds_sudden(step_s)) || begins_in_parts())) {
+    return step_with_cuts(step_s, {});
+  }
   if (takes_pieces()) {
     if (is_whole) return step_in_pieces(step_s);
     pieces_->restart();  // it has not seen this step

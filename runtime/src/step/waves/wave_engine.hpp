@@ -170,6 +170,7 @@ class WaveEngine final : public StepEngine,
   StepReport step_part(double end_s, double size_s);
   StepReport step_past_inputs(double end_s, std::size_t cuts);
   bool finds_sudden(double step_s);
+  bool begins_in_parts() const;
   void leave_pieces(double error);
   void add_piece();
   EffortFlow mean_at(int scalar_port) const;

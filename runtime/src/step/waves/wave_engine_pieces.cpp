@@ -31,7 +31,7 @@ void WaveEngine::end_whole() {
   const bool is_cut = whole_->is_cut;
   const double left_error = whole_->left_error;
   whole_.reset();
-  if (left_error > 0.0 && in_pieces_.left_at < 0) leave_pieces(left_error * AdaptiveSteps::kSmooth);
+  if (left_error > 0.0 && in_pieces_.left_at < 0) leave_pieces(left_error * pieces_->smooth());
   if (is_cut) {
     ++cut_steps_;
   } else if (pieces > 1) {
@@ -116,9 +116,17 @@ bool WaveEngine::finds_sudden(double step_s) {
   return !sudden_s_.empty();
 }
 
+/// What dies within the first step of a run may leave no trace: damped, a body that friction stops goes nowhere, however
+/// long the step. So it does in half of the step; a comparison takes that in parts, as if an input had jumped.
+bool WaveEngine::begins_in_parts() const {
+  return options_.halves_once_more && step_.clock().steps() == 0 && may_damp() && can_cut_steps() &&
+         !takes_pieces();
+}
+
 /// From where the whole step has come to on to `end_s`. A damped step with one stage leaves 1/(1 + hλ) of what a jump
 /// throws, wherever that lies, and so does half of it: the way behind a jump is taken in many parts, or where there are
-/// many jumps that behind the last one.
+/// many jumps that behind the last one. In comparisons the way before the first one is, too: an input may have jumped
+/// where the step begins.
 StepReport WaveEngine::step_past_inputs(double end_s, std::size_t cuts) {
   constexpr int kOfOneStage = 16, kOfMore = 4;
   constexpr std::size_t kMany = 16;
@@ -132,7 +140,8 @@ StepReport WaveEngine::step_past_inputs(double end_s, std::size_t cuts) {
   while (begin_s < end_s) {
     const bool is_last = next == sudden_s_.end() || !(*next < end_s - same_s);
     const double to_s = is_last ? end_s : *next;
-    const bool is_behind = begin_s > first_s + same_s && (cuts <= kMany || to_s == whole_->end_s);
+    const bool is_behind = (options_.halves_once_more || begin_s > first_s + same_s) &&
+                           (cuts <= kMany || to_s == whole_->end_s);
     const int parts = is_behind && may_damp() && !takes_pieces() ? behind : 1;
     const double size_s = (to_s - begin_s) / parts;
     if (pieces_) pieces_->restart();

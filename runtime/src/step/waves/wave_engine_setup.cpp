@@ -100,10 +100,10 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
     change_over_.emplace(run_, options_.step_s);
   if (run_.may_overshoot() && together().is_alone()) {
     const bool is_damped = run_.integrators().damped_parts > 0;
-    pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system,
-                    is_damped ? damped(run_.rule()) : run_.rule(),
-                    AdaptiveSteps::for_pieces(options_.step_s), options_.step_s, record(),
-                    std::span<const Watch>{}, AdaptiveSteps::Of::step);
+    const StageRule rule = is_damped ? damped(run_.rule()) : run_.rule();
+    pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system, rule,
+                    AdaptiveSteps::for_pieces(options_.step_s, rule, options_.halves_once_more),
+                    options_.step_s, record(), std::span<const Watch>{}, AdaptiveSteps::Of::step);
   }
   // Impulses where switches open within steps are let act by one process alone.
   const bool may_cut = !options_.sizes && !scheduler_ && together().has_whole() &&

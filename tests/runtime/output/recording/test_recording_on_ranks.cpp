@@ -45,7 +45,7 @@ StepperOptions options_of(int iterations = 5) {
   return options;
 }
 
-/// A state, a port and the storage of every block, and of many of them together.
+/// A state, its co-energy variable, a port and the storage of every block, and of many of them together.
 std::vector<Quantity> quantities(const System& system) {
   std::vector<Quantity> all;
   const int parts = static_cast<int>(system.parts().size());
@@ -61,6 +61,10 @@ std::vector<Quantity> quantities(const System& system) {
     if (system.parts()[static_cast<std::size_t>(i)].component->signature().state_size() == 0)
       continue;
     all.push_back({.label = name + ".first", .part = i, .unit = "m"});
+    all.push_back({.label = name + ".first.coenergy",
+                   .kind = Quantity::Kind::coenergy,
+                   .part = i,
+                   .unit = "N"});
   }
   all.push_back({.label = "all.storage",
                  .kind = Quantity::Kind::storage,

@@ -16,11 +16,11 @@ namespace PORTWAVE_EXPORT portwave {
 /// ".flow", ".incident", ".outgoing", with "[entry]" for ports of dimension > 1), or a signal of
 /// the signal graph ("pid"), as sampled for the step to come.
 struct Quantity {
-  enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
+  enum class Kind { state, effort, flow, incident, outgoing, storage, signal, coenergy };
   std::string label;
   Kind kind = Kind::state;
   int part = 0;  ///< no meaning for a signal
-  /// State, scalar port of the system, or number of the signal; the storage of the part includes
+  /// State (also of a co-energy variable), scalar port of the system, or number of the signal; the storage of the part includes
   /// that of this many parts after it.
   int index = 0;
   std::string unit;

@@ -15,10 +15,10 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// A sensor: measures a state of a part, its stored energy, or effort or flow of a scalar port (means over
+/// A sensor: measures a state of a part or its co-energy variable, its stored energy, or effort or flow of a scalar port (means over
 /// the last step, 0 before the first).
 struct Sensor {
-  enum class Kind { state, effort, flow, storage };
+  enum class Kind { state, effort, flow, storage, coenergy };
   Kind kind = Kind::state;
   int part = 0;
   /// State of the part, or scalar port of the system; the storage of the part includes that of this many

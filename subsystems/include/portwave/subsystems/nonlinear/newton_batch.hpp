@@ -24,4 +24,8 @@ std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> p
 /// The options of a batch made by make_newton_batch; empty for batches of other solvers.
 std::optional<NewtonOptions> newton_options_of(const StepBatch& batch);
 
+/// Whether a batch may damp a lane for a step, and the others not: those of make_newton_batch, and of contacts. Parts
+/// that are solved in other lanes would lose these.
+bool damps_each_lane(const StepBatch& batch);
+
 }  // namespace portwave

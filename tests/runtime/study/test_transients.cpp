@@ -1,0 +1,143 @@
+// Motion that begins and ends between two rows, where half of the step sees as little of it as the step: what the
+// comparison tells beside solutions written again.
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <vector>
+
+#include <Eigen/Eigenvalues>
+#include <gtest/gtest.h>
+
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/study/step_comparison.hpp"
+#include "support/files/source_folder.hpp"
+
+namespace portwave::test_transients {
+namespace {
+
+struct Seen {
+  StepAgreement agreement;
+  std::vector<std::vector<double>> rows;  ///< all states, after each step
+  double told() const {
+    return std::max(agreement.share * agreement.error_of_difference, agreement.instant_error());
+  }
+};
+
+Seen run(const std::string& text) {
+  const Scenario scenario = parse_scenario(text, "test.json", testing::source_folder());
+  StepComparison comparison(scenario, scenario.options, StepComparison::Extent::whole);
+  Stepper stepper(scenario.system, scenario.options);
+  Seen out;
+  while (stepper.step_index() < scenario.steps) {
+    stepper.step();
+    comparison.record(stepper);
+    out.rows.emplace_back();
+    for (const Part& part : scenario.system.parts()) {
+      const auto state = stepper.state(part.name);
+      out.rows.back().insert(out.rows.back().end(), state.begin(), state.end());
+    }
+  }
+  out.agreement = *comparison.finish(stepper.step_index(), std::abs(stepper.energy().supplied_J));
+  return out;
+}
+
+/// A body of 1 kg with a damper, on dry friction.
+std::string body(const std::string& time, double damping, double friction, double creep,
+                 const std::string& more) {
+  return R"({"name": "body", "time": )" + time + R"(, "subsystems": [
+    {"name": "m", "type": "mass", "parameters": {"mass_kg": 1, "damping_Ns_per_m": )" +
+         std::to_string(damping) + "}" + more + R"(},
+    {"name": "f", "type": "coulomb_damper", "parameters": {"friction_N": )" +
+         std::to_string(friction) + R"(, "creep_speed_m_per_s": )" + std::to_string(creep) + R"(}}],
+    "couplings": [{"kind": "connection", "ports": ["m.port", "f.end"]}]})";
+}
+
+/// How far it goes that way, by small explicit steps.
+double way(double damping, double friction, double creep, double speed, double force,
+           double force_s, double end_s) {
+  constexpr double kStep = 2e-6;
+  double x = 0.0, v = speed;
+  for (double t = 0.0; t < end_s; t += kStep) {
+    const auto rate = [&](double at_s, double u) {
+      return (at_s < force_s ? force : 0.0) - damping * u - friction * std::tanh(u / creep);
+    };
+    const double middle = v + 0.5 * kStep * rate(t, v);
+    x += kStep * middle;
+    v += kStep * rate(t + 0.5 * kStep, middle);
+  }
+  return x;
+}
+
+/// In one damped step, and in two of half the size, friction takes all the speed before the body has moved.
+TEST(Transients, ABodyThatStopsInItsFirstStep) {
+  const Seen own = run(body(R"({"step_s": 0.6, "steps": 20})", 15.0, 5.3, 1e-3,
+                            R"(, "initial_state": {"velocity": 0.5})"));
+  const double exact_m = way(15.0, 5.3, 1e-3, 0.5, 0.0, 0.0, 0.6);
+  EXPECT_NEAR(exact_m, 0.01256, 1e-4);
+  EXPECT_LT(own.rows.back()[0], 0.1 * exact_m);
+  EXPECT_GT(own.told(), 0.5);
+  EXPECT_TRUE(own.agreement.is_far());
+}
+
+/// It rests in every row, and has moved all the same.
+TEST(Transients, ABodyThatIsHitBetweenTwoRows) {
+  constexpr double kForce_N = 5.14, kHit_s = 0.00893;
+  for (const double at_s : {3.625, 3.5}) {
+    const auto knot = [](double t, double value) {
+      return "[" + std::to_string(t) + ", " + std::to_string(value) + "]";
+    };
+    const std::string knots = "[[0, 0], " + knot(at_s, 0.0) + ", " + knot(at_s, kForce_N) + ", " +
+                              knot(at_s + kHit_s, kForce_N) + ", " + knot(at_s + kHit_s, 0.0) + "]";
+    const Seen own =
+        run(body(R"({"step_s": 0.5, "steps": 40})", 34.6, 1.68, 4.3e-3,
+                 R"(, "inputs": {"force": {"kind": "table", "knots": )" + knots + "}}"));
+    const double exact_m = way(34.6, 1.68, 4.3e-3, 0.0, kForce_N, kHit_s, 1.0);
+    const double off = std::abs(own.rows.back()[0] - exact_m) / std::abs(own.rows.back()[0]);
+    EXPECT_GT(off, 0.1);
+    EXPECT_GT(own.told(), 0.5 * off) << at_s;
+  }
+}
+
+/// Pieces of a step have the size of the motion within it, in steps of half the size, too: those of a comparison are
+/// shorter. A slow mass carries a fast one, whose oscillation is over within some steps.
+TEST(Transients, AnOscillationThatEndsWithinSomeSteps) {
+  constexpr double kStep = 0.05;
+  const Seen own = run(R"({"name": "two", "time": {"step_s": 0.05, "steps": 40}, "subsystems": [
+    {"name": "m", "type": "mass", "parameters": {"mass_kg": 1, "ports": 2},
+     "initial_state": {"velocity": 0.5}},
+    {"name": "s", "type": "spring", "parameters": {"stiffness_N_per_m": 1}},
+    {"name": "s2", "type": "spring_damper",
+     "parameters": {"stiffness_N_per_m": 64000, "damping_Ns_per_m": 0.028},
+     "initial_state": {"elongation": 0.001}},
+    {"name": "m2", "type": "mass", "parameters": {"mass_kg": 0.001}}],
+    "couplings": [{"kind": "connection", "ports": ["m.port_1", "s.right"]},
+      {"kind": "fixed", "ports": ["s.left"]}, {"kind": "connection", "ports": ["m.port_2", "s2.left"]},
+      {"kind": "connection", "ports": ["s2.right", "m2.port"]}]})");
+  // Elongation and speed of the slow one, of the fast one.
+  Eigen::Matrix4d A;
+  A << 0, 1, 0, 0, -1, -0.028, 64000, 0.028, 0, -1, 0, 1, 0, 28, -6.4e7, -28;
+  const Eigen::EigenSolver<Eigen::Matrix4d> solver(A);
+  const Eigen::Matrix4cd V = solver.eigenvectors();
+  const Eigen::Vector4cd start =
+      V.inverse() * Eigen::Vector4d(0.0, 0.5, 0.001, 0.0).cast<std::complex<double>>();
+  constexpr std::size_t kFastSpeed =
+      5;  // behind two states of m, one of s and of s2, and the position of m2
+  double off = 0.0, least = 0.0, most = 0.0;
+  for (std::size_t row = 0; row < own.rows.size(); ++row) {
+    const double t = kStep * static_cast<double>(row + 1);
+    const Eigen::Vector4cd grown =
+        (solver.eigenvalues() * t).array().exp().matrix().cwiseProduct(start);
+    const double exact = (V * grown).real()[3];
+    const double value = own.rows[row][kFastSpeed];
+    off = std::max(off, std::abs(value - exact));
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  EXPECT_GT(off, 0.05 * (most - least));
+  EXPECT_GT(own.told() * (most - least), 0.5 * off);
+}
+
+}  // namespace
+}  // namespace portwave::test_transients
