@@ -61,8 +61,8 @@ TEST(GaussReference, HasTheKnownErrorsOnTheLinearChains) {
   const System system = testing::single_rate_chains();
   const CondensedSystem condensed(system);
   const Eigen::VectorXd exact = testing::exact_state(condensed, 2.0);
-  for (const Known& known :
-       {Known{2, 7, 2.0424e-5, 1e-3}, Known{2, 9, 7.9944e-8, 1e-3}, Known{3, 7, 5.4145e-9, 1e-3}}) {
+  for (const Known& known : {Known{2, 7, 2.0424e-5, 1e-3}, Known{2, 9, 7.9944e-8, 1e-3},
+                             Known{2, 11, 3.1230e-10, 1e-3}, Known{3, 7, 5.4145e-9, 1e-3}}) {
     GaussReference reference(system, std::exp2(-known.power), known.stages);
     for (int n = 0; n < 2 << known.power; ++n) reference.step();
     double square = 0.0;

@@ -86,7 +86,11 @@ struct KickDriftIsland::Impl {
 
   double kick_value(int input, int stage) const;
   double gauss_value(int input, int stage, int g) const;
-  void sample(double start_s, double h, bool jumps_are_ramps);
+  /// Whether an input changes suddenly. `is_resolved`: it is a ramp then.
+  bool sample(double start_s, double h, bool jumps_are_ramps, bool is_resolved);
+  /// The input rises at a constant rate: where it is not known when it does, its work in kicks and in drifts would differ by
+  /// more than any balance meets.
+  void ramp(int input);
 
   // The step.
 
@@ -226,6 +230,7 @@ struct KickDriftIsland::Impl {
   std::size_t longest = 0;
   Array callback_from, callback_to, callback_gradient;
   Array kick_values, gauss_values;
+  std::vector<int> in_time;  ///< kicks in order of their times
   CompensatedSum supplied, dissipated;
   std::vector<Level> levels;
 };
