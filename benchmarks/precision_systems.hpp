@@ -29,8 +29,8 @@ struct Problem {
   System system;
   /// The stepper's state in the physical order of `Ode`.
   std::function<std::vector<double>(const Stepper&)> read;
-  long fewest_engine_steps = 16, fewest_steps = 16;  ///< the latter of peers with equal steps
-  int reference_steps = 128;                         ///< of the extrapolation, ω h < 1
+  long fewest_steps = 16;     ///< of peers with equal steps
+  int reference_steps = 128;  ///< of the extrapolation, ω h < 1
   /// The end by other means, in the physical order; replaces the extrapolation in double.
   std::function<std::vector<double>()> exact = {};
   double rounding = 1e-12;  ///< what the extrapolation in double may lose
@@ -123,7 +123,6 @@ inline Problem grid_problem() {
           .system = duffing_grid_system(p),
           .read = [n = p.rows * p.columns](
                       const Stepper& engine) { return positions_and_velocities(engine, n); },
-          .fewest_engine_steps = 16,
           .narrow_band = false,
           .linear = false,
           .goals = {{4, 3.0}, {6, 3.0}, {8, 3.0}}};
@@ -147,7 +146,6 @@ inline Problem pair_problem() {
           .ode = [p](Layout layout) { return pair_ode(p, layout); },
           .system = builder.build(),
           .read = [](const Stepper& engine) { return positions_and_velocities(engine, 2); },
-          .fewest_engine_steps = 16,
           .fewest_steps = 128,
           .reference_steps = 2000,
           .exact = [p] { return pair_in_more_digits(p, 10.0, 4000); },

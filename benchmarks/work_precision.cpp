@@ -13,7 +13,6 @@
 // processor time of one thread, of the integration alone: setting up is left out on both sides.
 //
 // An argument restricts the systems: a part of their names.
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -30,6 +29,7 @@
 #include "peers/sundials_ode.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "precision_reference.hpp"
+#include "precision_runs.hpp"
 #include "precision_systems.hpp"
 #include "report.hpp"
 
@@ -39,80 +39,9 @@ using namespace portwave::bench;
 using portwave::Stepper;
 
 constexpr int kFirstExponent = 3, kLastExponent = 10;  // accuracies 1e-3 … 1e-10
-constexpr double kMostSeconds = 2.0;                   // of one run; beyond that: too slow
 /// Families of our own: methods without waves, waves with equal steps and with steps that choose their size.
 const std::string kExplicit = "by_explicit_steps", kWaves = "by_waves", kChosen = "by_chosen_steps";
 const std::vector<std::string> kOwn = {kExplicit, kWaves, kChosen};
-
-/// One integration that can be repeated.
-class Run {
- public:
-  virtual ~Run() = default;
-  virtual void restart() = 0;  ///< not timed
-  virtual void solve() = 0;
-  virtual std::vector<double> state() const = 0;  ///< in the physical order
-};
-
-struct TooSlow : std::runtime_error {
-  TooSlow() : std::runtime_error("too slow") {}
-};
-
-class EngineRun final : public Run {
- public:
-  EngineRun(const Problem& problem, portwave::StepperOptions options, long steps)
-      : problem_(problem), options_(std::move(options)), steps_(steps) {}
-
-  /// Linear parts do the same work in every step, so that timing goes on where the last run ended:
-  /// setting up may take longer than the run.
-  void restart() override {
-    if (stepper_ != nullptr && problem_.linear && steps_ > 0) return;
-    stepper_ = std::make_unique<Stepper>(problem_.system, options_);
-  }
-  /// Errors: TooSlow.
-  void solve() override {
-    if (steps_ == 0) return solve_to_tolerance();
-    const auto start = std::chrono::steady_clock::now();
-    const auto passed = [start] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    for (long done = 0, piece = 1; done < steps_; done += piece) {
-      if (passed() > 2.0 * kMostSeconds) throw TooSlow();
-      if (piece < 64 && passed() < 0.01 * kMostSeconds) piece *= 2;
-      piece = std::min(piece, steps_ - done);
-      stepper_->step(piece);
-    }
-  }
-  std::vector<double> state() const override { return problem_.read(*stepper_); }
-
- private:
-  /// Step sizes that come into use on the way are set up on the run's time.
-  void solve_to_tolerance() {
-    const auto start = std::chrono::steady_clock::now();
-    while (stepper_->time_s() < problem_.end_s) {
-      stepper_->step_towards(problem_.end_s);
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-      if (passed.count() > 2.0 * kMostSeconds) throw TooSlow();
-    }
-  }
-
-  const Problem& problem_;
-  portwave::StepperOptions options_{.method = portwave::WaveCoupling{}};
-  long steps_;
-  std::unique_ptr<Stepper> stepper_;
-};
-
-class PeerRun final : public Run {
- public:
-  PeerRun(const Ode& ode, std::unique_ptr<OdeSolver> solver)
-      : ode_(ode), solver_(std::move(solver)) {}
-  void restart() override { solver_->restart(); }
-  void solve() override { solver_->solve(); }
-  std::vector<double> state() const override { return ode_.physical(solver_->state()); }
-
- private:
-  const Ode& ode_;
-  std::unique_ptr<OdeSolver> solver_;
-};
 
 /// What a run came to.
 struct Sample {
@@ -129,23 +58,20 @@ struct Contender {
   std::function<std::string(double knob)> setting;
   /// Of a peer: the same with nothing but the library as it is installed.
   std::function<std::unique_ptr<Run>(double knob)> make_as_installed = {};
+  double fewest_steps = 0.0;  ///< of equal steps, of which there are this · 2^knob
   std::vector<Sample> coarse = {};
 };
 
-long steps_at(const Problem& problem, double knob) {
-  return std::lround(static_cast<double>(problem.fewest_steps) * std::exp2(knob));
-}
+long steps_at(double fewest, double knob) { return std::lround(fewest * std::exp2(knob)); }
 
-/// With several stages the grid does not converge in the longest steps, and a try of one takes a minute.
-double fewest_engine_steps(const Problem& problem, int stages) {
-  const bool is_hard = !problem.linear && stages > 1;
-  return static_cast<double>(problem.fewest_engine_steps) * (is_hard ? 4.0 : 1.0);
+/// Equal steps of waves. With several stages the grid does not converge in 16 or 32: runs of these take minutes.
+double fewest_by_waves(const Problem& problem, int stages) {
+  return !problem.linear && stages > 1 ? 64.0 : 16.0;
 }
 
 Contender engine(const Problem& problem, int stages, double tolerance) {
-  const auto steps_of = [fewest = fewest_engine_steps(problem, stages)](double knob) {
-    return std::lround(fewest * std::exp2(knob));
-  };
+  const double fewest = fewest_by_waves(problem, stages);
+  const auto steps_of = [fewest](double knob) { return steps_at(fewest, knob); };
   const auto make = [&problem, steps_of, stages, tolerance](double knob) -> std::unique_ptr<Run> {
     const long steps = steps_of(knob);
     portwave::StepperOptions options;
@@ -159,15 +85,18 @@ Contender engine(const Problem& problem, int stages, double tolerance) {
   return {.family = kWaves,
           .name = fmt::format("waves, s={}", stages),
           .make = make,
-          .setting = [&problem, steps_of, tolerance](double knob) {
-            return fmt::format("h={:.3g} s, tolerance {:.0e}",
-                               problem.end_s / static_cast<double>(steps_of(knob)), tolerance);
-          }};
+          .setting =
+              [&problem, steps_of, tolerance](double knob) {
+                return fmt::format("h={:.3g} s, tolerance {:.0e}",
+                                   problem.end_s / static_cast<double>(steps_of(knob)), tolerance);
+              },
+          .fewest_steps = fewest};
 }
 
 /// Kicks and drifts or Taylor series, which need far fewer steps than waves.
 Contender explicit_engine(const Problem& problem, portwave::SplittingKind kind, int order) {
-  const auto steps_of = [](double knob) { return std::lround(8.0 * std::exp2(knob)); };
+  constexpr double kFewest = 8.0;
+  const auto steps_of = [](double knob) { return steps_at(kFewest, knob); };
   const auto make = [&problem, steps_of, kind, order](double knob) -> std::unique_ptr<Run> {
     const long steps = steps_of(knob);
     portwave::StepperOptions options;
@@ -179,7 +108,8 @@ Contender explicit_engine(const Problem& problem, portwave::SplittingKind kind, 
   return {.family = kExplicit,
           .name = fmt::format("{} of order {}", to_string(kind), order),
           .make = make,
-          .setting = [steps_of](double knob) { return fmt::format("{} steps", steps_of(knob)); }};
+          .setting = [steps_of](double knob) { return fmt::format("{} steps", steps_of(knob)); },
+          .fewest_steps = kFewest};
 }
 
 /// Steps that choose their size.
@@ -187,7 +117,7 @@ Contender adaptive_engine(const Problem& problem, int stages) {
   const auto tolerance_of = [](double knob) { return std::pow(10.0, -1.0 - knob); };
   const auto make = [&problem, stages, tolerance_of](double knob) -> std::unique_ptr<Run> {
     portwave::StepperOptions options;
-    options.step_s = problem.end_s / fewest_engine_steps(problem, stages);
+    options.step_s = problem.end_s / fewest_by_waves(problem, stages);
     options.certify = portwave::Certify::energy;
     options.method = portwave::CouplingMethod::automatic();
     options.method.waves().stages = stages;
@@ -247,7 +177,8 @@ Contender peer(const Problem& problem, const Ode& ode, std::string family, std::
                 return p.steps > 0 ? fmt::format("{} equal steps", p.steps)
                                    : fmt::format("atol={:.1e}", p.absolute);
               },
-          .make_as_installed = made(true)};
+          .make_as_installed = made(true),
+          .fewest_steps = static_cast<double>(precise(0.0).steps)};
 }
 
 /// Absolute tolerances only: they weigh the variables as the error that is asked for does, and do
@@ -258,7 +189,9 @@ Precise by_tolerance(const Ode& ode) {
   };
 }
 Precise by_equal_steps(const Problem& problem) {
-  return [&problem](double knob) { return Precision{.steps = steps_at(problem, knob)}; };
+  return [fewest = static_cast<double>(problem.fewest_steps)](double knob) {
+    return Precision{.steps = steps_at(fewest, knob)};
+  };
 }
 
 std::vector<Contender> sundials(const Problem& problem, const Odes& odes) {
@@ -356,12 +289,23 @@ struct Candidate {
   Sample sample;
 };
 
-/// Errors do not follow tolerances smoothly: from the interpolated knob on, the first that will do.
+/// Errors do not follow tolerances smoothly: from the interpolated knob on, the first that will do. Of equal steps, then,
+/// as few as will do.
 Candidate refined(const Contender& contender, const Sample& guess, double accuracy,
                   const std::vector<double>& expected) {
+  constexpr int kMostTries = 4;
   for (const double more : {0.01, 0.04, 0.1, 0.2, 0.35}) {
-    const Sample sample = sampled(contender, guess.knob + more, expected);
-    if (sample.error <= accuracy) return {&contender, sample};
+    Sample sample = sampled(contender, guess.knob + more, expected);
+    if (sample.error > accuracy) continue;
+    const double fewest = contender.fewest_steps;
+    for (int k = 0; fewest > 0.0 && k < kMostTries; ++k) {
+      const auto steps = steps_at(fewest, sample.knob);
+      const auto less = static_cast<double>(steps - std::max(1L, steps / 100));
+      const Sample fewer = sampled(contender, std::log2(less / fewest), expected);
+      if (!(fewer.error <= accuracy)) break;
+      sample = fewer;
+    }
+    return {&contender, sample};
   }
   return {&contender, *std::ranges::find_if(contender.coarse, [accuracy](const Sample& sample) {
             return sample.error <= accuracy;

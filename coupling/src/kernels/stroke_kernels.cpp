@@ -1,6 +1,7 @@
 #include "kernels/stroke_kernels.hpp"
 
 #include "kernels/stroke_rows.hpp"
+#include "kernels/stroke_series.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
@@ -43,6 +44,54 @@ void kick_run(const KickTask& t, const StrokeRun& run) {
       });
 }
 
+template <int T, bool slides, bool damped, bool bent>
+void kick_segments(const KickTask& t, const StrokeRun& run) {
+  const int* const columns = t.map.columns + run.first_column;
+  const Terms<T> places(run, columns, t.map.values);
+  SegmentTerms<T> springs, losses;
+  Vec<kLanes> kappa;
+  const Vec<kLanes> tau = Vec<kLanes>::all(t.tau);
+  const double *const c = t.c + run.row, *const base = t.base + run.row;
+  const double* const own = t.strokes + run.row;
+  double *const u = t.u + run.row, *const force = t.force != nullptr ? t.force + run.row : nullptr;
+  Window<slides> strokes(t.strokes, run.row), w(damped ? t.w : t.strokes, run.row);
+  for_segments(
+      t.map, run,
+      [&](const double* values) __attribute__((always_inline)) {
+        springs.read(values);
+        if constexpr (damped) losses.read(values + T * kLanes);
+        if constexpr (bent) {
+          kappa = Vec<kLanes>::load(values + (run.is_damped ? 2 : 1) * T * kLanes);
+        }
+      },
+      [&](int i) __attribute__((always_inline)) {
+        strokes.move_to(run.row + i);
+        Vec<kLanes> f = product<T>(springs, places, strokes, i, Vec<kLanes>::load(c + i));
+        if constexpr (bent) {
+          const Vec<kLanes> y = Vec<kLanes>::load(base + i) + Vec<kLanes>::load(own + i);
+          f = fma(negate(kappa * y), y * y, f);
+        }
+        Vec<kLanes> v = Vec<kLanes>::load(u + i);
+        if constexpr (damped) {
+          w.move_to(run.row + i);
+          v = v - product<T>(losses, places, w, i, Vec<kLanes>::all(0.0));
+        }
+        fma(tau, f, v).store(u + i);
+        if (force != nullptr) f.store(force + i);
+      });
+}
+
+template <int T, bool slides>
+void kick_segments_by_kind(const KickTask& t, const StrokeRun& run) {
+  if (run.is_damped && t.w != nullptr) {
+    run.is_bent ? kick_segments<T, slides, true, true>(t, run)
+                : kick_segments<T, slides, true, false>(t, run);
+  } else {
+    run.is_bent ? kick_segments<T, slides, false, true>(t, run)
+                : kick_segments<T, slides, false, false>(t, run);
+  }
+}
+
 template <int T, bool varies>
 void kick_by_kind(const KickTask& t, const StrokeRun& run) {
   const bool damped = run.is_damped && t.w != nullptr;
@@ -58,6 +107,11 @@ void kick_by_kind(const KickTask& t, const StrokeRun& run) {
 void kick(const KickTask& t) {
   for (int r = 0; r < t.map.count; ++r) {
     const StrokeRun& run = t.map.runs[r];
+    if (run.segments > 0) {
+      by_segment_terms(run,
+                       [&]<int T, bool slides>() { kick_segments_by_kind<T, slides>(t, run); });
+      continue;
+    }
     by_terms(run.terms, [&]<int T>() {
       run.varies ? kick_by_kind<T, true>(t, run) : kick_by_kind<T, false>(t, run);
     });
@@ -91,9 +145,46 @@ void mixed_kick_run(const MixedKickTask& t, const StrokeRun& run) {
       });
 }
 
+template <int T, bool slides, bool bent>
+void mixed_kick_segments(const MixedKickTask& t, const StrokeRun& run) {
+  const Terms<T> places(run, t.map.columns + run.first_column, t.map.values);
+  SegmentTerms<T> losses;
+  Vec<kLanes> stiffness, kappa;
+  const Vec<kLanes> tau = Vec<kLanes>::all(t.tau);
+  const double *const c = t.c + run.row, *const own = t.strokes + run.row;
+  const double* const base = t.base + run.row;
+  double* const u = t.u + run.row;
+  Window<slides> z(t.z, run.row);
+  for_segments(
+      t.map, run,
+      [&](const double* values) __attribute__((always_inline)) {
+        losses.read(values);
+        stiffness = Vec<kLanes>::load(values + T * kLanes);
+        if constexpr (bent) kappa = Vec<kLanes>::load(values + (T + 1) * kLanes);
+      },
+      [&](int i) __attribute__((always_inline)) {
+        const Vec<kLanes> y = Vec<kLanes>::load(own + i);
+        Vec<kLanes> f = fma(stiffness, y, Vec<kLanes>::load(c + i));
+        if constexpr (bent) {
+          const Vec<kLanes> at = Vec<kLanes>::load(base + i) + y;
+          f = fma(negate(kappa * at), at * at, f);
+        }
+        z.move_to(run.row + i);
+        const Vec<kLanes> lost = product<T>(losses, places, z, i, Vec<kLanes>::all(0.0));
+        fma(tau, f, Vec<kLanes>::load(u + i) - lost).store(u + i);
+      });
+}
+
 void mixed_kick(const MixedKickTask& t) {
   for (int r = 0; r < t.map.count; ++r) {
     const StrokeRun& run = t.map.runs[r];
+    if (run.segments > 0) {
+      by_segment_terms(run, [&]<int T, bool slides>() {
+        run.is_bent ? mixed_kick_segments<T, slides, true>(t, run)
+                    : mixed_kick_segments<T, slides, false>(t, run);
+      });
+      continue;
+    }
     by_terms(run.terms, [&]<int T>() {
       if (run.is_bent) {
         run.varies ? mixed_kick_run<T, true, true>(t, run) : mixed_kick_run<T, false, true>(t, run);
@@ -132,11 +223,45 @@ double stroke_run(const StrokeTask& t, const StrokeRun& run) {
   return even ? mass[0] * lost.value() : lost.value();
 }
 
+template <int T, bool slides, bool even>
+double stroke_segments(const StrokeTask& t, const StrokeRun& run) {
+  const Terms<T> places(run, t.map.columns + run.first_column, t.map.values);
+  SegmentTerms<T> losses;
+  const Vec<kLanes> tau = Vec<kLanes>::all(t.tau), half = Vec<kLanes>::all(0.5 * t.tau * t.tau),
+                    mix = Vec<kLanes>::all(t.mix);
+  const double *const own = t.u + run.row, *const mass = t.mass + run.row;
+  double *const strokes = t.strokes + run.row, *const out = t.w + run.row;
+  Window<slides> u(t.u, run.row);
+  Vec<kLanes> lost = Vec<kLanes>::all(0.0);
+  for_segments(
+      t.map, run, [&](const double* values) __attribute__((always_inline)) { losses.read(values); },
+      [&](int i) __attribute__((always_inline)) {
+        u.move_to(run.row + i);
+        const Vec<kLanes> d = product<T>(losses, places, u, i, Vec<kLanes>::all(0.0));
+        const Vec<kLanes> part = half * d;
+        const Vec<kLanes> w = fma(tau, Vec<kLanes>::load(own + i), negate(part));
+        const Vec<kLanes> y = Vec<kLanes>::load(strokes + i) + w;
+        y.store(strokes + i);
+        fma(mix, y, w).store(out + i);
+        const Vec<kLanes> more = d * (w - part);
+        lost = lost + (even ? more : Vec<kLanes>::load(mass + i) * more);
+      });
+  return even ? mass[0] * sum_of(lost) : sum_of(lost);
+}
+
 double stroke_all(const StrokeTask& t) {
   CompensatedSum lost;
   for (int r = 0; r < t.map.count; ++r) {
     const StrokeRun& run = t.map.runs[r];
     double own = 0.0;
+    if (run.segments > 0) {
+      by_segment_terms(run, [&]<int T, bool slides>() {
+        own = run.is_even ? stroke_segments<T, slides, true>(t, run)
+                          : stroke_segments<T, slides, false>(t, run);
+      });
+      lost.add(own);
+      continue;
+    }
     by_terms(run.terms, [&]<int T>() {
       own = run.varies    ? stroke_run<T, true, false>(t, run)
             : run.is_even ? stroke_run<T, false, true>(t, run)
@@ -149,10 +274,10 @@ double stroke_all(const StrokeTask& t) {
 
 template <bool bent>
 BalanceSums balance_of(const BalanceTask& t) {
-  CompensatedSum change, slope, kinetic, size;
+  CompensatedSum change, slope, of_momenta, kinetic, size;
   for (int first = 0; first < t.count; first += kChunk) {
     const int count = t.count - first < kChunk ? t.count - first : kChunk;
-    Sum own_change, own_slope, own_kinetic, own_size;
+    Sum own_change, own_slope, own_of_momenta, own_kinetic, own_size;
     for_rows(
         count, [&]<int W>(int k) __attribute__((always_inline)) {
           const int i = first + k;
@@ -160,6 +285,7 @@ BalanceSums balance_of(const BalanceTask& t) {
                        u = Vec<W>::load(t.u + i), f0 = Vec<W>::load(t.force_before + i),
                        f = Vec<W>::load(t.force + i), y = Vec<W>::load(t.strokes + i);
           const Vec<W> moved = u - u0, half = Vec<W>::all(0.5);
+          moved.store(t.moved + i);
           const Vec<W> gained = moved * (half * (u + u0));
           Vec<W> linear = f, quartic = Vec<W>::all(0.0);
           if constexpr (bent) {
@@ -173,17 +299,45 @@ BalanceSums balance_of(const BalanceTask& t) {
           own_size.add(m * (abs(gained) + abs(worked)));
           own_kinetic.add(m * (half * (u * u)));
           own_slope.add(m * fma(u, f - f0, negate(f * moved)));
+          own_of_momenta.add(m * (u * (f - f0)));
         });
     change.add(own_change.value());
     slope.add(own_slope.value());
+    of_momenta.add(own_of_momenta.value());
     kinetic.add(own_kinetic.value());
     size.add(own_size.value());
   }
-  return {change.value(), size.value(), kinetic.value(), slope.value()};
+  return {change.value(), size.value(), kinetic.value(), slope.value(), of_momenta.value()};
 }
 
 BalanceSums balance(const BalanceTask& t) {
   return t.cubic != nullptr ? balance_of<true>(t) : balance_of<false>(t);
+}
+
+BendSums bend(const BendTask& t) {
+  CompensatedSum second, third, fourth;
+  for (int first = 0; first < t.count; first += kChunk) {
+    const int count = t.count - first < kChunk ? t.count - first : kChunk;
+    Sum own_second, own_third, own_fourth;
+    for_rows(
+        count, [&]<int W>(int k) __attribute__((always_inline)) {
+          const int i = first + k;
+          const Vec<W> m = Vec<W>::load(t.mass + i), d = Vec<W>::load(t.moved + i);
+          const Vec<W> f = Vec<W>::load(t.force + i) - Vec<W>::load(t.force_before + i);
+          const Vec<W> pulled = fma(negate(d), Vec<W>::load(t.pull + i), f * f);
+          own_second.add(Vec<W>::all(0.5) * m * pulled);
+          if (t.cubic == nullptr) return;
+          const Vec<W> kappa = m * Vec<W>::load(t.cubic + i), square = d * d;
+          const Vec<W> y = Vec<W>::load(t.base + i) + Vec<W>::load(t.strokes + i);
+          own_second.add(Vec<W>::all(1.5) * kappa * (y * y) * square);
+          own_third.add(kappa * y * d * square);
+          own_fourth.add(Vec<W>::all(0.25) * kappa * (square * square));
+        });
+    second.add(own_second.value());
+    third.add(own_third.value());
+    fourth.add(own_fourth.value());
+  }
+  return {second.value(), third.value(), fourth.value()};
 }
 
 /// `even`: what is stored has the same coefficients in all rows.
@@ -247,6 +401,29 @@ void apply_or_add(const StrokeRuns& m, const double* x, double factor, double* o
     const int* const columns = m.columns + run.first_column;
     const double* const values = m.values + run.first_value;
     double* const own = out + run.row;
+    const auto put_rows = [&]<int W>(Vec<W> y, int i) __attribute__((always_inline)) {
+      if constexpr (adds) {
+        fma(Vec<W>::all(factor), y, Vec<W>::load(own + i)).store(own + i);
+      } else {
+        y.store(own + i);
+      }
+    };
+    if (run.segments > 0) {
+      by_segment_terms(run, [&]<int T, bool slides>() {
+        const Terms<T> places(run, columns, values);
+        SegmentTerms<T> terms;
+        Window<slides> window(x, run.row);
+        for_segments(
+            m, run,
+            [&](const double* own_values)
+                __attribute__((always_inline)) { terms.read(own_values); },
+            [&](int i) __attribute__((always_inline)) {
+              window.move_to(run.row + i);
+              put_rows(product<T>(terms, places, window, i, Vec<kLanes>::all(0.0)), i);
+            });
+      });
+      continue;
+    }
     by_terms(run.terms, [&]<int T>() {
       const Terms<T> terms(run, columns, values);
       const auto rows = [&]<bool varies>() {
@@ -254,11 +431,7 @@ void apply_or_add(const StrokeRuns& m, const double* x, double factor, double* o
             run, [&]<int W>(int i) __attribute__((always_inline)) {
               const Vec<W> y =
                   product<W, T, varies>(run, terms, columns, values, x, i, Vec<W>::all(0.0));
-              if constexpr (adds) {
-                fma(Vec<W>::all(factor), y, Vec<W>::load(own + i)).store(own + i);
-              } else {
-                y.store(own + i);
-              }
+              put_rows(y, i);
             });
       };
       run.varies ? rows.template operator()<true>() : rows.template operator()<false>();
@@ -280,24 +453,15 @@ void axpy(int count, double factor, const double* x, double* y) {
       });
 }
 
-template <bool first>
-void move_rows(const MoveTask& t) {
+void move(const MoveTask& t) {
   for_rows(
       t.count, [&]<int W>(int i) __attribute__((always_inline)) {
-        const Vec<W> u = Vec<W>::load(t.u + i), step = Vec<W>::all(t.step);
-        Vec<W> moved;
-        if constexpr (first) {
-          moved = u - Vec<W>::load(t.u_before + i);
-          moved.store(t.moved + i);
-        } else {
-          moved = Vec<W>::load(t.moved + i);
-        }
-        fma(step, Vec<W>::load(t.force + i) - Vec<W>::load(t.force_before + i), u).store(t.u + i);
-        fma(step, moved, Vec<W>::load(t.strokes + i)).store(t.strokes + i);
+        const Vec<W> step = Vec<W>::all(t.step);
+        const Vec<W> bend = Vec<W>::load(t.force + i) - Vec<W>::load(t.force_before + i);
+        fma(step, bend, Vec<W>::load(t.u + i)).store(t.u + i);
+        fma(step, Vec<W>::load(t.moved + i), Vec<W>::load(t.strokes + i)).store(t.strokes + i);
       });
 }
-
-void move(const MoveTask& t) { t.u_before != nullptr ? move_rows<true>(t) : move_rows<false>(t); }
 
 double kinetic(int count, const double* m, const double* a, const double* b, double* size) {
   CompensatedSum energy, sizes;
@@ -403,140 +567,14 @@ double relaxed(const RelaxedTask& t) {
   return sum.value();
 }
 
-enum class Adds : char { nothing, sum, both };
-
-template <int T, bool varies, Adds adds, bool starts>
-void series_run(const SeriesTask& t, const StrokeRun& run) {
-  const int* const columns = t.map.columns + run.first_column;
-  const double* const values = t.map.values + run.first_value;
-  const Terms<T> terms(run, columns, values);
-  const double factor = t.factor, weight = t.weight, next_weight = t.next_weight;
-  const double *const all = t.w, *const own = t.w + run.row;
-  double* const next = t.next + run.row;
-  double* const sum = adds != Adds::nothing ? t.sum + run.row : nullptr;
-  double* const weighted = adds == Adds::both ? t.weighted + run.row : nullptr;
-  for_run(
-      run, [&]<int W>(int i) __attribute__((always_inline)) {
-        const Vec<W> rate =
-            product<W, T, varies>(run, terms, columns, values, all, i, Vec<W>::all(0.0));
-        const Vec<W> term = Vec<W>::all(factor) * rate;
-        term.store(next + i);
-        if constexpr (adds != Adds::nothing) {
-          const Vec<W> before = Vec<W>::load(own + i);
-          Vec<W> more = before + term;
-          if constexpr (!starts) more = Vec<W>::load(sum + i) + more;
-          more.store(sum + i);
-          if constexpr (adds == Adds::both) {
-            Vec<W> part = Vec<W>::all(weight) * before;
-            if constexpr (!starts) part = part + Vec<W>::load(weighted + i);
-            fma(Vec<W>::all(next_weight), term, part).store(weighted + i);
-          }
-        }
-      });
-}
-
-template <int T, bool varies>
-void series_by_kind(const SeriesTask& t, const StrokeRun& run) {
-  if (t.sum == nullptr) return series_run<T, varies, Adds::nothing, false>(t, run);
-  if (t.weighted == nullptr) {
-    return t.starts ? series_run<T, varies, Adds::sum, true>(t, run)
-                    : series_run<T, varies, Adds::sum, false>(t, run);
-  }
-  return t.starts ? series_run<T, varies, Adds::both, true>(t, run)
-                  : series_run<T, varies, Adds::both, false>(t, run);
-}
-
-void series(const SeriesTask& t) {
-  for (int r = 0; r < t.map.count; ++r) {
-    const StrokeRun& run = t.map.runs[r];
-    by_terms(run.terms, [&]<int T>() {
-      run.varies ? series_by_kind<T, true>(t, run) : series_by_kind<T, false>(t, run);
-    });
-  }
-}
-
-SeriesSums series_balance(const SeriesBalanceTask& t) {
-  CompensatedSum change, size, stored, slope, square, residual;
-  const double share = 1.0 / (t.order + 1.0);
-  for (int first = 0; first < t.count; first += kChunk) {
-    const int count = t.count - first < kChunk ? t.count - first : kChunk;
-    Sum own_change, own_size, own_stored, own_slope, own_square, own_residual;
-    for_rows(
-        count, [&]<int W>(int k) __attribute__((always_inline)) {
-          const int i = first + k;
-          const Vec<W> x = Vec<W>::load(t.x + i), d = Vec<W>::load(t.d + i),
-                       e = Vec<W>::load(t.e + i), half = Vec<W>::all(0.5);
-          const Vec<W> middle = fma(half, d, x);
-          Vec<W> pull, middle_pull;
-          if (t.stiffness != nullptr) {
-            const Vec<W> q = Vec<W>::load(t.stiffness + i);
-            pull = q * e;
-            middle_pull = q * middle;
-          } else {
-            pull = Vec<W>::load(t.pull + i);
-            middle_pull = Vec<W>::load(t.middle_pull + i);
-          }
-          Vec<W> work = pull * (x + d), rest = Vec<W>::all(0.0);
-          if (t.y != nullptr) rest = pull * fma(Vec<W>::all(share), x, Vec<W>::load(t.y + i));
-          own_stored.add(half * abs(middle_pull * middle));
-          if (t.constant != nullptr) {
-            const Vec<W> c = Vec<W>::load(t.constant + i);
-            middle_pull = middle_pull + c;
-            work = fma(c, e, work);
-            rest = fma(Vec<W>::all(share) * c, e, rest);
-          }
-          own_change.add(d * middle_pull);
-          own_size.add(abs(d * middle_pull));
-          own_slope.add(work);
-          own_square.add(e * pull);
-          own_residual.add(rest);
-        });
-    change.add(own_change.value());
-    size.add(own_size.value());
-    stored.add(own_stored.value());
-    slope.add(own_slope.value());
-    square.add(own_square.value());
-    residual.add(own_residual.value());
-  }
-  return {change.value(), size.value(),   stored.value(),
-          slope.value(),  square.value(), residual.value()};
-}
-
-double series_end(const SeriesEndTask& t, double* size) {
-  CompensatedSum energy, sizes;
-  for (int first = 0; first < t.count; first += kChunk) {
-    const int count = t.count - first < kChunk ? t.count - first : kChunk;
-    Sum own, own_size;
-    for_rows(
-        count, [&]<int W>(int k) __attribute__((always_inline)) {
-          const int i = first + k;
-          const Vec<W> x = Vec<W>::load(t.x + i);
-          const Vec<W> after =
-              x + fma(Vec<W>::all(t.lambda), Vec<W>::load(t.e + i), Vec<W>::load(t.d + i));
-          after.store(t.after + i);
-          if (t.stiffness == nullptr) return;
-          Vec<W> mean = Vec<W>::all(0.5) * (Vec<W>::load(t.stiffness + i) * (after + x));
-          if (t.constant != nullptr) mean = mean + Vec<W>::load(t.constant + i);
-          const Vec<W> gained = mean * (after - x);
-          own.add(gained);
-          own_size.add(abs(gained));
-        });
-    energy.add(own.value());
-    sizes.add(own_size.value());
-  }
-  *size = sizes.value();
-  return energy.value();
-}
-
 }  // namespace stroke
 }  // namespace
 
 extern const StrokeKernels kStrokeKernels;
 const StrokeKernels kStrokeKernels = {
-    stroke::kick,      stroke::mixed_kick, stroke::stroke_all, stroke::balance,
-    stroke::positions, stroke::apply,      stroke::add,        stroke::axpy,
-    stroke::move,      stroke::kinetic,    stroke::decay,      stroke::lumped,
-    stroke::relax,     stroke::relaxed,    stroke::series,     stroke::series_balance,
-    stroke::series_end};
+    stroke::kick,      stroke::mixed_kick,     stroke::stroke_all, stroke::balance, stroke::bend,
+    stroke::positions, stroke::apply,          stroke::add,        stroke::axpy,    stroke::move,
+    stroke::kinetic,   stroke::decay,          stroke::lumped,     stroke::relax,   stroke::relaxed,
+    stroke::series,    stroke::series_balance, stroke::series_end};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -21,6 +21,17 @@ struct StrokeRun {
   bool is_mixed = false;   ///< with r behind the values of the matrix (MixedKickTask)
   bool is_bent = false;    ///< with a cubic's value or values behind all others
   bool is_even = false;    ///< what else a kernel takes by row has one value (StrokeMap::mark_even)
+  bool slides =
+      false;  ///< of segments: the middle one of its terms is its own row, between its neighbours
+  int first_segment = 0;
+  int segments =
+      0;  ///< more than 0: values are those of segments; whole groups of lanes, rows one after another
+};
+
+/// Groups of eight rows of a run that have the same eight values of each term, at first_value + 8·(term) + lane.
+struct StrokeSegment {
+  int groups = 0;
+  int first_value = 0;
 };
 
 /// A sparse matrix as runs.
@@ -29,6 +40,7 @@ struct StrokeRuns {
   int count = 0;
   const int* columns = nullptr;
   const double* values = nullptr;
+  const StrokeSegment* segments = nullptr;
 };
 
 /// A kick of all momenta, u ← u − 𝒟w + τ f, with f = c + S Y − κ(y₀ + Y)³ row by row. `w` null: without
@@ -74,8 +86,7 @@ struct MoveTask {
   int count = 0;
   double step = 0.0;
   const double *force_before = nullptr, *force = nullptr;
-  const double* u_before = nullptr;  ///< null: `moved` is known
-  double* moved = nullptr;           ///< ũ − uⁿ
+  const double* moved = nullptr;  ///< ũ − uⁿ
   double *u = nullptr, *strokes = nullptr;
 };
 
@@ -89,12 +100,28 @@ struct BalanceTask {
   const double* strokes = nullptr;
   const double* base = nullptr;
   const double* cubic = nullptr;  ///< κ; null: none
+  double* moved = nullptr;        ///< ũ − uⁿ goes here
 };
 struct BalanceSums {
-  double change = 0.0;   ///< H(x̃) − H(xⁿ)
-  double size = 0.0;     ///< the terms that it was made of
-  double kinetic = 0.0;  ///< ½ũᵀWũ
-  double slope = 0.0;    ///< ∇H(x̃)·p/h
+  double change = 0.0;      ///< H(x̃) − H(xⁿ)
+  double size = 0.0;        ///< the terms that it was made of
+  double kinetic = 0.0;     ///< ½ũᵀWũ
+  double slope = 0.0;       ///< ∇H(x̃)·p/h
+  double of_momenta = 0.0;  ///< of that what momenta take
+};
+
+/// The powers of s, above the first, in H where u ← u + s(f̃ − fⁿ) and Y ← Y + s(ũ − uⁿ), row by row.
+struct BendTask {
+  int count = 0;
+  const double* mass = nullptr;
+  const double *force_before = nullptr, *force = nullptr;
+  const double* moved = nullptr;  ///< ũ − uⁿ
+  const double* pull = nullptr;   ///< S(ũ − uⁿ)
+  const double *strokes = nullptr, *base = nullptr;
+  const double* cubic = nullptr;  ///< κ; null: none
+};
+struct BendSums {
+  double second = 0.0, third = 0.0, fourth = 0.0;
 };
 
 /// q⁺ = q + K Y of undamped positions, and what they store more.
@@ -193,6 +220,7 @@ struct StrokeKernels {
   /// Returns Σ W((𝒟u)w − ½τ²(𝒟u)²).
   double (*stroke)(const StrokeTask&);
   BalanceSums (*balance)(const BalanceTask&);
+  BendSums (*bend)(const BendTask&);
   /// Returns the energies' sum; `size`: that of its terms' sizes.
   double (*positions)(const PositionTask&, double* size);
   /// out = M x, row by row of the runs.

@@ -33,6 +33,21 @@ template <int W>
   return Vec<kLanes>::load(x);
 }
 
+#if defined(__AVX512F__)
+constexpr bool kHasShifts = true;
+/// The last lane of one group and the first seven of the next; the last seven of one and the first of the next.
+[[gnu::always_inline]] inline Vec<kLanes> last_of_and(Vec<kLanes> a, Vec<kLanes> b) {
+  return {{__builtin_shufflevector(a.part[0], b.part[0], 7, 8, 9, 10, 11, 12, 13, 14)}};
+}
+[[gnu::always_inline]] inline Vec<kLanes> and_first_of(Vec<kLanes> a, Vec<kLanes> b) {
+  return {{__builtin_shufflevector(a.part[0], b.part[0], 1, 2, 3, 4, 5, 6, 7, 8)}};
+}
+#else
+constexpr bool kHasShifts = false;
+[[gnu::always_inline]] inline Vec<kLanes> last_of_and(Vec<kLanes>, Vec<kLanes> b) { return b; }
+[[gnu::always_inline]] inline Vec<kLanes> and_first_of(Vec<kLanes> a, Vec<kLanes>) { return a; }
+#endif
+
 /// How many of the lanes of a group are rows.
 struct AllLanes {};
 struct SomeLanes {
@@ -108,6 +123,91 @@ template <int W, int T, bool varies>
     }
   }
   return start;
+}
+
+/// The terms of a segment, eight rows wide.
+template <int T>
+struct SegmentTerms {
+  Vec<kLanes> value[T];
+
+  [[gnu::always_inline]] void read(const double* values) {
+    for (int k = 0; k < T; ++k) value[k] = Vec<kLanes>::load(values + k * kLanes);
+  }
+};
+
+/// x of a group of rows and beside them. Where the machine has a vector for a group, its left and right neighbours are
+/// shifted into place instead of loaded across cache lines.
+template <bool slides>
+struct Window {
+  static constexpr bool kShifts = slides && kHasShifts;
+  const double* x;
+  Vec<kLanes> before, now, next;
+
+  [[gnu::always_inline]] Window(const double* x_, int first) : x(x_) {
+    if constexpr (kShifts) {
+      now = Vec<kLanes>::all(x[first - 1]);
+      next = Vec<kLanes>::load(x + first);
+    }
+  }
+  [[gnu::always_inline]] void move_to(int i) {
+    if constexpr (kShifts) {
+      before = now;
+      now = next;
+      next = Vec<kLanes>::load(x + i + kLanes);
+    }
+  }
+};
+
+/// Σ over the terms of a segment, for the rows from row + i on.
+template <int T, bool slides>
+[[gnu::always_inline]] inline Vec<kLanes> product(const SegmentTerms<T>& terms,
+                                                  const Terms<T>& columns,
+                                                  const Window<slides>& window, int i,
+                                                  Vec<kLanes> sum) {
+  for (int k = 0; k < T; ++k) {
+    Vec<kLanes> x;
+    if (Window<slides>::kShifts && k == T / 2 - 1) {
+      x = last_of_and(window.before, window.now);
+    } else if (Window<slides>::kShifts && k == T / 2) {
+      x = window.now;
+    } else if (Window<slides>::kShifts && k == T / 2 + 1) {
+      x = and_first_of(window.now, window.next);
+    } else {
+      x = Vec<kLanes>::load(window.x + columns.column[k] + i);
+    }
+    sum = fma(terms.value[k], x, sum);
+  }
+  return sum;
+}
+
+/// Calls read(values) for every segment of a run and then body(i) for each of its groups, `i` being beside the first row.
+template <class Read, class Body>
+[[gnu::always_inline]] inline void for_segments(const StrokeRuns& map, const StrokeRun& run,
+                                                const Read& read, const Body& body) {
+  int i = 0;
+  for (int s = run.first_segment; s < run.first_segment + run.segments; ++s) {
+    read(map.values + map.segments[s].first_value);
+    for (const int end = i + map.segments[s].groups * kLanes; i < end; i += kLanes) body(i);
+  }
+}
+
+/// Calls `body` with the number of terms of a run of segments, and whether it slides, as constants.
+template <class Body>
+[[gnu::always_inline]] inline void by_segment_terms(const StrokeRun& run, const Body& body) {
+  switch (run.terms) {
+    case 1:
+      return body.template operator()<1, false>();
+    case 2:
+      return body.template operator()<2, false>();
+    case 3:
+      return run.slides ? body.template operator()<3, true>()
+                        : body.template operator()<3, false>();
+    case 4:
+      return body.template operator()<4, false>();
+    default:
+      return run.slides ? body.template operator()<5, true>()
+                        : body.template operator()<5, false>();
+  }
 }
 
 /// Calls `body` for all rows of a run, eight at a time and the rest one by one.

@@ -51,18 +51,16 @@ TEST(GaussReference, HasTheKnownErrorsOnTheDuffingPair) {
   }
 }
 
-/// The single-rate pair of chains, 2-norm of the error of all states at t = 2 s.
+/// Pairs of chains, 2-norm of the error of all states at t = 2 s.
 TEST(GaussReference, HasTheKnownErrorsOnTheLinearChains) {
   struct Known {
     int stages;
     int power;  // h = 2^−power s
     double error, tolerance;
   };
-  const System system = testing::single_rate_chains();
-  const CondensedSystem condensed(system);
-  const Eigen::VectorXd exact = testing::exact_state(condensed, 2.0);
-  for (const Known& known :
-       {Known{2, 7, 2.0424e-5, 1e-3}, Known{2, 9, 7.9944e-8, 1e-3}, Known{3, 7, 5.4145e-9, 1e-3}}) {
+  const auto expect_known = [](const System& system, const Known& known, const char* chains) {
+    const CondensedSystem condensed(system);
+    const Eigen::VectorXd exact = testing::exact_state(condensed, 2.0);
     GaussReference reference(system, std::exp2(-known.power), known.stages);
     for (int n = 0; n < 2 << known.power; ++n) reference.step();
     double square = 0.0;
@@ -73,7 +71,14 @@ TEST(GaussReference, HasTheKnownErrorsOnTheLinearChains) {
       }
     }
     EXPECT_NEAR(std::sqrt(square) / known.error, 1.0, known.tolerance)
-        << known.stages << " stages, h = 2^-" << known.power;
+        << chains << ", " << known.stages << " stages, h = 2^-" << known.power;
+  };
+  for (const Known& known : {Known{2, 7, 2.0424e-5, 1e-3}, Known{2, 9, 7.9944e-8, 1e-3},
+                             Known{2, 11, 3.1230e-10, 1e-3}, Known{3, 7, 5.4145e-9, 1e-3}}) {
+    expect_known(testing::single_rate_chains(), known, "single rate");
+  }
+  for (const Known& known : {Known{2, 9, 2.2996e-6, 1e-3}, Known{2, 11, 8.9900e-9, 1e-3}}) {
+    expect_known(testing::multirate_chains(), known, "multirate");
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -82,6 +84,9 @@ class ExplicitIsland {
   /// Whether steps of h are off by more than their balance shows. They are halved untried, but for steps that are chosen by
   /// their errors, which show it.
   virtual bool is_too_long(double /*h*/) const { return false; }
+  /// Whether an input that was sampled for a step of h/2^depth changes suddenly between two samples, so that it is not known
+  /// when. Such steps are halved untried, as far as that tells more: to a hundredth of a step of the run.
+  bool is_sudden(int depth) const { return is_sudden_ && depth < kResolved; }
   /// A step of h as two halves, which are halved in turn where need be. False where that does not help
   /// either. Samples inputs by itself. Throws InputFault. `once_more`: what would do is halved again.
   bool halve(const IslandState& from, IslandState& to, double start_s, double step_s,
@@ -101,6 +106,10 @@ class ExplicitIsland {
  protected:
   bool are_ramps(int depth) const { return depth >= ramps_from_; }
 
+  static constexpr int kResolved =
+      6;                    ///< halvings until it is known well enough when inputs change
+  bool is_sudden_ = false;  ///< of the last samples
+
  private:
   static constexpr int kRampsFrom = 7;
 
@@ -109,6 +118,28 @@ class ExplicitIsland {
 
   int ramps_from_ = kRampsFrom;
   std::array<IslandState, kMostHalvings> halfway_;
+};
+
+/// Whether most of what a function does over a step happens between two of its values there.
+class SuddenChange {
+ public:
+  /// Values in order of time.
+  void see(double value) {
+    if (has_last_) {
+      const double change = std::abs(value - last_);
+      most_ = std::max(most_, change);
+      all_ += change;
+    }
+    size_ = std::max(size_, std::abs(value));
+    last_ = value;
+    has_last_ = true;
+  }
+  bool is_sudden() const { return most_ > std::max(kSeen * size_, kMost * (all_ - most_)); }
+
+ private:
+  static constexpr double kSeen = 1e-3, kMost = 2.0;
+  bool has_last_ = false;
+  double last_ = 0.0, most_ = 0.0, all_ = 0.0, size_ = 0.0;
 };
 
 /// States that decay by themselves and act on nothing, such as a spring and damper whose end is free.

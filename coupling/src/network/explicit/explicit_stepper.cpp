@@ -30,7 +30,8 @@ bool ExplicitIsland::halve(const IslandState& from, IslandState& to, double star
   const auto take = [&](const IslandState& a, IslandState& b, double begin_s) {
     sample(begin_s, depth + 1);
     IslandEnergies own = energies;
-    const bool is_met = !is_too_long(half) && attempt(a, b, depth + 1, own);
+    const bool is_met =
+        !is_too_long(half) && !is_sudden(depth + 1) && attempt(a, b, depth + 1, own);
     if (!is_met || once_more) {
       return halve(a, b, begin_s, half, depth + 1, once_more && !is_met, energies);
     }
@@ -167,7 +168,7 @@ NetworkStep ExplicitStepper::step(const ForEach& each) {
     thrown_[i] = nullptr;
     succeeded_[i] = 0;
     try {
-      const bool is_met = !islands_[i]->is_too_long(step_s_) &&
+      const bool is_met = !islands_[i]->is_too_long(step_s_) && !islands_[i]->is_sudden(0) &&
                           islands_[i]->attempt(now_[i], next_[i], 0, energies_[i]);
       succeeded_[i] = is_met ? 1 : 0;
     } catch (...) {  // of a gradient; no task may throw
@@ -376,8 +377,8 @@ std::size_t ExplicitStepper::bytes() const {
 std::string ExplicitStepper::remarks() const {
   if (halvings_ == 0) return {};
   return fmt::format(
-      "{} step{} of an island {} halved, {} time{} in all: the balance of energy, or what is "
-      "damped, asks for shorter steps",
+      "{} step{} of an island {} halved, {} time{} in all: the balance of energy, what is "
+      "damped, or an input that changes suddenly asks for shorter steps",
       halved_steps_, halved_steps_ == 1 ? "" : "s", halved_steps_ == 1 ? "was" : "were", halvings_,
       halvings_ == 1 ? "" : "s");
 }

@@ -15,7 +15,7 @@ bool KickDriftIsland::Impl::is_plain() const {
 KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState& from,
                                                               IslandState& to) {
   if (is_plain()) {
-    const auto [change, size, kinetic, slope] = momentum_rows.sums([&](int block) {
+    const auto [change, size, kinetic, slope, of_momenta] = momentum_rows.sums([&](int block) {
       const int first = momentum_rows.first(block);
       const BalanceSums sums =
           kernels.balance({.count = momentum_rows.end(block) - first,
@@ -27,24 +27,26 @@ KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState&
                            .force = force_after.data() + first,
                            .strokes = strokes.data() + first,
                            .base = base.data() + first,
-                           .cubic = model.has_cubic ? model.cubic.data() + first : nullptr});
-      return std::array{sums.change, sums.size, sums.kinetic, sums.slope};
+                           .cubic = model.has_cubic ? model.cubic.data() + first : nullptr,
+                           .moved = moved.data() + first});
+      return std::array{sums.change, sums.size, sums.kinetic, sums.slope, sums.of_momenta};
     });
-    return {change, size, kinetic, slope};
+    return {change, size, kinetic, slope, of_momenta};
   }
   Balance out;
   out.change = energy_change(from, to, &out.size);
-  const auto [kinetic, slope] =
+  const auto [kinetic, slope, of_momenta] =
       momentum_rows.sums([&](int block) { return kinetic_and_slope(block, from, to); });
   out.kinetic = kinetic;
   out.slope = slope;
+  out.slope_of_momenta = of_momenta;
   return out;
 }
 
-std::array<double, 2> KickDriftIsland::Impl::kinetic_and_slope(int block, const IslandState& from,
-                                                               const IslandState& to) const {
+std::array<double, 3> KickDriftIsland::Impl::kinetic_and_slope(int block, const IslandState& from,
+                                                               const IslandState& to) {
   // W(ũ) and W f̃ in turn, row by row.
-  CompensatedSum kinetic, slope;
+  CompensatedSum kinetic, slope, of_momenta;
   for (int i = momentum_rows.first(block); i < momentum_rows.end(block); ++i) {
     double mu = 0.0, mf = 0.0;
     if (model.has_diagonal_mass) {
@@ -58,13 +60,18 @@ std::array<double, 2> KickDriftIsland::Impl::kinetic_and_slope(int block, const 
       }
     }
     kinetic.add(0.5 * mu * to.u[at(i)]);
-    slope.add(mu * (force_after[at(i)] - force_before[at(i)]) - mf * (to.u[at(i)] - from.u[at(i)]));
+    const double worked = mu * (force_after[at(i)] - force_before[at(i)]);
+    moved[at(i)] = to.u[at(i)] - from.u[at(i)];
+    slope.add(worked - mf * moved[at(i)]);
+    of_momenta.add(worked);
   }
   for (const int number : power_of_block[at(block)]) {
     const InputEntry& entry = model.effort_power[at(number)];
-    slope.add(entry.value * change_of_input(entry.input) * to.u[at(entry.row)]);
+    const double worked = entry.value * change_of_input(entry.input) * to.u[at(entry.row)];
+    slope.add(worked);
+    of_momenta.add(worked);
   }
-  return {kinetic.value(), slope.value()};
+  return {kinetic.value(), slope.value(), of_momenta.value()};
 }
 
 double KickDriftIsland::Impl::change_of_input(int input) const {
@@ -161,14 +168,13 @@ double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const Is
   return sum;
 }
 
-void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState* from) {
+void KickDriftIsland::Impl::move(IslandState& to, double step) {
   momentum_rows.run([&](int block) {
     const int first = momentum_rows.first(block);
     kernels.move({.count = momentum_rows.end(block) - first,
                   .step = step,
                   .force_before = force_before.data() + first,
                   .force = force_after.data() + first,
-                  .u_before = from != nullptr ? from->u.data() + first : nullptr,
                   .moved = moved.data() + first,
                   .u = to.u.data() + first,
                   .strokes = strokes.data() + first});
@@ -185,46 +191,45 @@ void KickDriftIsland::Impl::move(IslandState& to, double step, const IslandState
   }
 }
 
-bool KickDriftIsland::Impl::bends_little(const IslandState& to, double slope) {
+bool KickDriftIsland::Impl::bends_little(const Balance& first) const {
   constexpr double kLeft = 0.3;
   const bool is_damped = model.has_own || model.has_shared || model.decays() > 0;
   if (!is_damped && model.effort_power.empty()) return false;
-  const double own = momentum_rows.sum([&](int block) { return slope_of_momenta(block, to); });
-  const double of_positions = slope - own;
-  return std::abs(slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
+  const double own = first.slope_of_momenta, of_positions = first.slope - own;
+  return std::abs(first.slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
 }
 
-double KickDriftIsland::Impl::slope_of_momenta(int block, const IslandState& to) const {
-  constexpr int kLanes = 4;
-  double lanes[kLanes] = {};  // a rough sum, which may cost little
-  const auto change = [&](int row) { return force_after[at(row)] - force_before[at(row)]; };
-  int i = momentum_rows.first(block);
-  const int end_row = momentum_rows.end(block);
-  for (; model.has_diagonal_mass && i + kLanes <= end_row; i += kLanes) {
-    for (int k = 0; k < kLanes; ++k) {
-      lanes[k] += model.mass[at(i + k)] * to.u[at(i + k)] * change(i + k);
-    }
+double KickDriftIsland::Impl::bent_step(double missing, const Balance& first) {
+  if (momentum_exchange) momentum_exchange->exchange({moved.data()});
+  const auto [second, third, fourth] = momentum_rows.sums([&](int block) {
+    kernels.apply(model.force.view(block), moved.data(), c_bent.data());
+    const int first_row = momentum_rows.first(block);
+    const BendSums sums =
+        kernels.bend({.count = momentum_rows.end(block) - first_row,
+                      .mass = model.mass.data() + first_row,
+                      .force_before = force_before.data() + first_row,
+                      .force = force_after.data() + first_row,
+                      .moved = moved.data() + first_row,
+                      .pull = c_bent.data() + first_row,
+                      .strokes = strokes.data() + first_row,
+                      .base = base.data() + first_row,
+                      .cubic = model.has_cubic ? model.cubic.data() + first_row : nullptr});
+    return std::array{sums.second, sums.third, sums.fourth};
+  });
+  constexpr int kTurns = 6;
+  const double linear = -missing / first.slope;
+  double step = linear;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double bends = step * step * (second + step * (third + step * fourth));
+    step = linear - bends / first.slope;
   }
-  for (; i < end_row; ++i) {
-    if (model.has_diagonal_mass) {
-      lanes[0] += model.mass[at(i)] * to.u[at(i)] * change(i);
-      continue;
-    }
-    for (RowMatrix::InnerIterator it(model.W, i); it; ++it) {
-      lanes[0] += it.value() * to.u[at(static_cast<int>(it.col()))] * change(i);
-    }
-  }
-  for (const int number : power_of_block[at(block)]) {
-    const InputEntry& entry = model.effort_power[at(number)];
-    lanes[0] += entry.value * change_of_input(entry.input) * to.u[at(entry.row)];
-  }
-  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  return std::isfinite(step) ? step : linear;
 }
 
 bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, const Level& own,
                                    double supply, double lost, IslandEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
-  constexpr double kOfTank = 1e-6, kTiny = 1e-9, kAtRest = 16.0;
+  constexpr double kOfTank = 1e-6, kTiny = 1e-9, kAtRest = 16.0, kStraight = 1e-7;
   constexpr int kMostTurns = 8;
   const double h = own.h;
   const Balance first = balance(from, to);
@@ -249,10 +254,12 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, con
   const bool scales = std::abs(missing) <= kScaled * first.kinetic;
   const bool curved =
       std::abs(missing) <= kCurved * std::abs(slope) &&
-      !(scales && std::abs(missing) > kTiny * std::abs(slope) && bends_little(to, slope / h));
+      !(scales && std::abs(missing) > kTiny * std::abs(slope) && bends_little(first));
   if (std::abs(missing) > rounding(first.size)) {
-    if (curved) {
-      move(to, -missing / slope * h, &from);
+    if (curved && is_plain() && std::abs(missing) > kStraight * std::abs(slope)) {
+      move(to, bent_step(missing, first));
+    } else if (curved) {
+      move(to, -missing / slope * h);
     } else if (scales) {
       const double factor = std::sqrt(1.0 - missing / first.kinetic);
       for (double& u : to.u) u *= factor;
@@ -266,7 +273,7 @@ bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, con
     missing = change - expected;
     if (!(std::abs(missing) > rounding(size))) break;
     if (turn == 1 && std::abs(first.change - expected) <= rounding(first.size)) break;
-    move(to, -missing / slope * h, nullptr);
+    move(to, -missing / slope * h);
     size = 0.0;
     change = energy_change(from, to, &size);
   }

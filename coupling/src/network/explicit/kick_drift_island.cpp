@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -96,6 +97,9 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   }
   callback_from.assign(longest, 0.0);
   callback_to = callback_gradient = callback_from;
+  in_time.resize(scheme.times.size());
+  std::iota(in_time.begin(), in_time.end(), 0);
+  std::ranges::sort(in_time, {}, [this](int kick) { return scheme.times[at(kick)]; });
   levels.resize(at(kMostHalvings) + 1);
   level(0);
 }
@@ -148,7 +152,9 @@ double KickDriftIsland::Impl::gauss_value(int input, int stage, int g) const {
   return gauss_values[(at(input) * scheme.drifts.size() + at(stage)) * 3 + at(g)];
 }
 
-void KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramps) {
+bool KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramps,
+                                   bool is_resolved) {
+  bool is_sudden = false;
   // A jump at an end belongs to the step that begins there.
   const double rounding_s =
       std::max(1e-9 * h, 64.0 * std::numeric_limits<double>::epsilon() * std::abs(start_s));
@@ -177,6 +183,26 @@ void KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramp
         gauss_values[(at(i) * scheme.drifts.size() + j) * 3 + at(g)] =
             value_at(std::clamp(scheme.times[j] + kGaussPlace[g] * scheme.drifts[j], 0.0, 1.0));
       }
+    }
+    SuddenChange change;
+    for (const int kick : in_time) change.see(kick_value(i, kick));
+    if (!change.is_sudden()) continue;
+    is_sudden = true;
+    if (is_resolved) ramp(i);
+  }
+  return is_sudden;
+}
+
+void KickDriftIsland::Impl::ramp(int input) {
+  const double first = kick_value(input, 0), rise = kick_value(input, scheme.stages()) - first;
+  const std::size_t kicks = scheme.kicks.size(), drifts = scheme.drifts.size();
+  for (std::size_t j = 0; j < kicks; ++j) {
+    kick_values[at(input) * kicks + j] = first + rise * scheme.times[j];
+  }
+  for (std::size_t j = 0; j < drifts; ++j) {
+    for (int g = 0; g < 3; ++g) {
+      gauss_values[(at(input) * drifts + j) * 3 + at(g)] =
+          first + rise * (scheme.times[j] + kGaussPlace[g] * scheme.drifts[j]);
     }
   }
 }
@@ -432,7 +458,7 @@ void KickDriftIsland::clear_gaps(IslandState& state) const {
 }
 
 void KickDriftIsland::sample(double start_s, int depth) {
-  impl_->sample(start_s, impl_->level(depth).h, are_ramps(depth));
+  is_sudden_ = impl_->sample(start_s, impl_->level(depth).h, are_ramps(depth), depth >= kResolved);
 }
 bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int depth,
                               IslandEnergies& energies) {

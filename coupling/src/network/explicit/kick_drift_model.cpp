@@ -154,17 +154,18 @@ KickDriftModel::KickDriftModel(const SeparableNetwork& network_, const std::vect
   find_bent(A_pq);
   std::vector<char> damped(at(np), 0);
   for (int i = 0; i < np; ++i) damped[at(i)] = lumped ? shared[at(i)] : 0;
-  force =
-      StrokeMap(S, damping, {.real = is_real, .damped = damped, .cubic = cubic, .blocks = blocks});
+  force = StrokeMap(
+      S, damping,
+      {.real = is_real, .damped = damped, .cubic = cubic, .blocks = blocks, .has_room = has_gaps});
   find_mixed(S);
-  of_positions = StrokeMap::of_rows(force_of_position, is_real, blocks);
+  of_positions = StrokeMap::of_rows(force_of_position, is_real, blocks, has_gaps);
   of_decaying = StrokeMap::of_rows(decay_force, is_real, blocks);
   position_blocks = {0};
   if (blocks.size() > 1) position_blocks = SharedRows::cut(nq, kick_drift_model::kPositionRows);
   positions_of_strokes = StrokeMap::of_rows(K, std::vector<char>(at(nq), 1), position_blocks);
   std::vector<char> dampers = shared;
   for (int i = 0; i < np; ++i) dampers[at(i)] = dampers[at(i)] != 0 && is_real[at(i)] != 0 ? 1 : 0;
-  damping_map = StrokeMap::of_rows(damping, dampers, blocks);
+  damping_map = StrokeMap::of_rows(damping, dampers, blocks, has_gaps);
   damping_map.mark_even({mass});
   positions_of_strokes.mark_even({stiffness, constant, position_cubic});
   decay_of_momenta = A_dp * W;
@@ -296,7 +297,7 @@ void KickDriftModel::find_blocks(const RowMatrix& S) {
   std::vector<int> block_of(at(np), 0);
   for (int i = 0; i < np; ++i) {
     const int rows = i - blocks.back();
-    if ((rows >= kRows && are_apart(i - 1, i)) || (rows >= 2 * kRows && i % kLanes == 0)) {
+    if (i % kLanes == 0 && (rows >= 2 * kRows || (rows >= kRows && are_apart(i - 1, i)))) {
       blocks.push_back(i);
     }
     block_of[at(i)] = static_cast<int>(blocks.size()) - 1;
@@ -339,8 +340,9 @@ void KickDriftModel::find_mixed(const RowMatrix& S) {
   std::vector<double> rest(at(np), 0.0);
   for (int i = 0; i < np; ++i) rest[at(i)] = S.coeff(i, i) - mix_per_s * damping.coeff(i, i);
   const std::vector<char> none;
-  mixed = StrokeMap::mixed(damping, rest,
-                           {.real = is_real, .damped = none, .cubic = cubic, .blocks = blocks});
+  mixed = StrokeMap::mixed(
+      damping, rest,
+      {.real = is_real, .damped = none, .cubic = cubic, .blocks = blocks, .has_room = has_gaps});
 }
 
 /// As what stands next to them, so that ranges of like momenta do not end there.

@@ -86,7 +86,11 @@ struct KickDriftIsland::Impl {
 
   double kick_value(int input, int stage) const;
   double gauss_value(int input, int stage, int g) const;
-  void sample(double start_s, double h, bool jumps_are_ramps);
+  /// Whether an input changes suddenly. `is_resolved`: it is a ramp then.
+  bool sample(double start_s, double h, bool jumps_are_ramps, bool is_resolved);
+  /// The input rises at a constant rate: where it is not known when it does, its work in kicks and in drifts would differ by
+  /// more than any balance meets.
+  void ramp(int input);
 
   // The step.
 
@@ -166,15 +170,15 @@ struct KickDriftIsland::Impl {
 
   struct Balance {
     double change = 0.0, size = 0.0, kinetic = 0.0, slope = 0.0;
+    double slope_of_momenta = 0.0;  ///< what momenta take of the slope
   };
   /// Whether one pass over the momenta gives the change of H.
   bool is_plain() const;
   Balance balance(const IslandState& from, IslandState& to);
-  /// The kinetic energy, and what a step along p changes of H per unit, of a block; with what inputs change.
-  std::array<double, 2> kinetic_and_slope(int block, const IslandState& from,
-                                          const IslandState& to) const;
-  /// Of that change what momenta take, roughly.
-  double slope_of_momenta(int block, const IslandState& to) const;
+  /// The kinetic energy, and what a step along p changes of H per unit, in all and of momenta, of a block; with what
+  /// inputs change. Notes ũ − uⁿ in `moved`.
+  std::array<double, 3> kinetic_and_slope(int block, const IslandState& from,
+                                          const IslandState& to);
   double change_of_input(int input) const;
   /// H(x⁺) − H(xⁿ) from the states, which are written to `to` but for the momenta.
   double energy_change(const IslandState& from, IslandState& to, double* size);
@@ -182,12 +186,13 @@ struct KickDriftIsland::Impl {
   double tied_change(const IslandState& from, const IslandState& to, double* size);
   /// With the other states of the part as they are not, which separable storages do not see.
   double callback_change(const CallbackPart& part, const IslandState& from, const IslandState& to);
-  /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping. `from`: xⁿ for the first move of a step, which notes
-  /// ũ − uⁿ in `moved`; later null.
-  void move(IslandState& to, double step, const IslandState* from);
+  /// x ← x + λp, p = h(ẋ(x̃) − ẋ(xⁿ)) without damping; step = λh. After `balance`.
+  void move(IslandState& to, double step);
   /// Whether the energy hardly changes along p, since what positions give momenta take: on the slow motions of
   /// overdamped parts, and under fast inputs. A move along p that makes up for an error is then far larger than it.
-  bool bends_little(const IslandState& to, double slope);
+  bool bends_little(const Balance& first) const;
+  /// How far along p/h the energy has changed by −missing, where `is_plain`: H is a polynomial of fourth degree there.
+  double bent_step(double missing, const Balance& first);
   bool attempt(const IslandState& from, IslandState& to, int depth, IslandEnergies& energies);
   bool settle(const IslandState& from, IslandState& to, const Level& own, double supply,
               double lost, IslandEnergies& energies);
@@ -225,6 +230,7 @@ struct KickDriftIsland::Impl {
   std::size_t longest = 0;
   Array callback_from, callback_to, callback_gradient;
   Array kick_values, gauss_values;
+  std::vector<int> in_time;  ///< kicks in order of their times
   CompensatedSum supplied, dissipated;
   std::vector<Level> levels;
 };

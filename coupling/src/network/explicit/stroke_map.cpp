@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "network/explicit/stroke_segments.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -12,8 +13,8 @@ namespace portwave {
 StrokeMap::StrokeMap(const RowMatrix& matrix)
     : StrokeMap(of_rows(matrix, std::vector<char>(at(static_cast<int>(matrix.rows())), 1))) {}
 
-StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& rows,
-                             Blocks blocks) {
+StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& rows, Blocks blocks,
+                             bool has_room) {
   std::vector<Row> own;
   for (int i = 0; i < matrix.outerSize(); ++i) {
     if (rows[at(i)] == 0) continue;
@@ -26,7 +27,7 @@ StrokeMap StrokeMap::of_rows(const RowMatrix& matrix, const std::vector<char>& r
     own.push_back(std::move(row));
   }
   StrokeMap map;
-  map.add_blocks(own, blocks);
+  map.add_blocks(own, blocks, matrix, has_room);
   return map;
 }
 
@@ -54,7 +55,7 @@ StrokeMap::StrokeMap(const RowMatrix& matrix, const RowMatrix& dampers, const Ki
     if (row.is_bent) row.values.push_back(by_row.cubic[at(i)]);
     rows.push_back(std::move(row));
   }
-  add_blocks(rows, by_row.blocks);
+  add_blocks(rows, by_row.blocks, matrix, by_row.has_room);
 }
 
 StrokeMap StrokeMap::mixed(const RowMatrix& dampers, std::span<const double> stiffness,
@@ -75,19 +76,26 @@ StrokeMap StrokeMap::mixed(const RowMatrix& dampers, std::span<const double> sti
     rows.push_back(std::move(row));
   }
   StrokeMap map;
-  map.add_blocks(rows, by_row.blocks);
+  map.add_blocks(rows, by_row.blocks, dampers, by_row.has_room);
   return map;
 }
 
-void StrokeMap::add_blocks(const std::vector<Row>& rows, Blocks blocks) {
+void StrokeMap::add_blocks(const std::vector<Row>& rows, Blocks blocks, const RowMatrix& matrix,
+                           bool has_room) {
   std::size_t first = 0;
+  const auto all_rows = static_cast<int>(matrix.rows());
   for (std::size_t b = 0; b < std::max<std::size_t>(blocks.size(), 1); ++b) {
     first_run_.push_back(static_cast<int>(runs_.size()));
+    const int begin = b < blocks.size() ? blocks[b] : 0;
+    const int end = b + 1 < blocks.size() ? blocks[b + 1] : all_rows;
     std::size_t last = first;
-    while (last < rows.size() && (b + 1 >= blocks.size() || rows[last].number < blocks[b + 1])) {
-      ++last;
+    while (last < rows.size() && rows[last].number < end) ++last;
+    const std::span<const Row> own = std::span(rows).subspan(first, last - first);
+    if (has_room) {
+      add_rows(StrokeSegments(*this, own, {begin, end}, static_cast<int>(matrix.cols())).rest());
+    } else {
+      add_rows(own);
     }
-    add_rows(std::span(rows).subspan(first, last - first));
     first = last;
   }
   first_run_.push_back(static_cast<int>(runs_.size()));

@@ -34,20 +34,29 @@ std::optional<double> root(double a, double b, double m) {
 }  // namespace taylor
 }  // namespace
 
-void sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
+bool sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
                    double start_s, double h, double* powers) {
-  for (int g = 0; g < interpolation.points(); ++g) {
-    const double share = interpolation.places()[at(g)];
+  const auto value_at = [&](double share) {
+    double value = 0.0;
     try {
-      powers[g] = network.input_in_step(input, {start_s + share * h, start_s, h, share, 3});
+      value = network.input_in_step(input, {start_s + share * h, start_s, h, share, 3});
     } catch (const std::exception& error) {
       throw InputFault{input, true, error.what()};
     } catch (...) {
       throw InputFault{input, true, "an unknown exception"};
     }
-    if (!std::isfinite(powers[g])) throw InputFault{input, false, {}};
+    if (!std::isfinite(value)) throw InputFault{input, false, {}};
+    return value;
+  };
+  SuddenChange change;
+  change.see(value_at(0.0));
+  for (int g = 0; g < interpolation.points(); ++g) {
+    powers[g] = value_at(interpolation.places()[at(g)]);
+    change.see(powers[g]);
   }
+  change.see(value_at(1.0));
   interpolation.to_powers(powers);
+  return change.is_sudden();
 }
 
 double fastest_rate_of(const RowMatrix& m) {
@@ -239,9 +248,10 @@ const TaylorIsland::Array& TaylorIsland::dead_kept(int depth) {
 }
 
 void TaylorIsland::sample(double start_s, int depth) {
+  is_sudden_ = false;
   for (int i = 0; i < static_cast<int>(inputs_.size()); ++i) {
-    sample_powers(network_, inputs_[at(i)], scheme_.inputs, start_s, std::ldexp(step_s_, -depth),
-                  powers_.data() + at_power(i, 0));
+    is_sudden_ |= sample_powers(network_, inputs_[at(i)], scheme_.inputs, start_s,
+                                std::ldexp(step_s_, -depth), powers_.data() + at_power(i, 0));
   }
 }
 

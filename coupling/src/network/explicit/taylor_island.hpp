@@ -42,9 +42,9 @@ class LinearNetwork : public NetworkForm {
 /// two products an oscillation comes back to its direction.
 double fastest_rate_of(const RowMatrix& m);
 
-/// The coefficients of an input's polynomial over a step of length h from `start_s` on.
-/// Throws InputFault.
-void sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
+/// The coefficients of an input's polynomial over a step of length h from `start_s` on. Whether the input changes suddenly
+/// within it. Throws InputFault.
+bool sample_powers(const NetworkForm& network, int input, const GaussInterpolation& interpolation,
                    double start_s, double h, double* powers);
 
 /// Steps one island of a linear network, ẋ = A z + B s with z = ∂H/∂x = Qx + c, by its Taylor series:
