@@ -13,8 +13,12 @@ namespace {
 constexpr std::size_t kSlackWindow = 4096;
 /// Reading the clock and waking from it [s].
 constexpr double kReserve_s = 0.5e-6;
-/// What is kept for a commit or a solve, over its estimate.
-constexpr double kCommitMargin = 1.25, kSolveMargin = 1.1;
+/// What is kept for a commit, over its estimate. That of a solve is the longest of a step already.
+constexpr double kCommitMargin = 1.25;
+/// Samples of which no quantile is taken yet, but a middle one.
+constexpr std::int64_t kYoung = 16;
+/// What is kept for a commit, over the longest of many.
+constexpr double kKnownCommitMargin = 1.08;
 /// And for the commit after a solve: a step that does not converge for want of it has the guard act, which takes longer
 /// than a slow commit.
 constexpr double kCommitAfterSolve = 1.1;
@@ -58,10 +62,10 @@ void DeadlineScheduler::RunningQuantile::add(double sample) {
     samples[static_cast<std::size_t>(count % kWindow)] = sample;
   }
   ++count;
-  const bool young = count <= 16;
-  if (!young && count % 8 != 0) return;
+  const bool is_young = count <= kYoung;
+  if (!is_young && count % 8 != 0) return;
   sorted.assign(samples.begin(), samples.end());
-  if (young) {
+  if (is_young) {
     // First steps are cold: of the middle ones the smaller, the prior guess being a sample as well.
     sorted.push_back(prior);
     std::ranges::nth_element(sorted,
@@ -98,8 +102,9 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 /// aside, is kept only where enough is left.
 double DeadlineScheduler::commit_reserve() const {
   const double usual = kCommitMargin * usual_commit_.value;
-  const double commit =
-      std::min(kCommitMargin * commit_.value, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
+  const double longest =
+      (commit_.count <= kYoung ? kCommitMargin : kKnownCommitMargin) * commit_.value;
+  const double commit = std::min(longest, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
   const double guarded = commit + kCommitMargin * (guard_.value + aside_s_);
   return deadline_s_ - guarded >= 2.2 * iteration_.value ? guarded : commit;
 }
@@ -132,7 +137,7 @@ void DeadlineScheduler::begin(Time now, double late_s, double aside_s) {
 
 /// A solve is of use only with an evaluation before it and one after it.
 bool DeadlineScheduler::may_solve(Time now) const {
-  return left_for_solves(now) >= 2.2 * iteration_.value + kSolveMargin * solve_s(0);
+  return left_for_solves(now) >= 2.2 * iteration_.value + solve_s(0);
 }
 
 double DeadlineScheduler::solve_s(int what) const {
@@ -171,8 +176,8 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
 DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   if (!solves_) return Solve::none;
   const double left = left_for_solves(now) - 1.1 * iteration_.value;
-  const double with_factors = kSolveMargin * solve_s(0);
-  if (left >= with_factors + kSolveMargin * solve_s(1)) return Solve::new_factors;
+  const double with_factors = solve_s(0);
+  if (left >= with_factors + solve_s(1)) return Solve::new_factors;
   return left >= with_factors ? Solve::with_factors : Solve::none;
 }
 

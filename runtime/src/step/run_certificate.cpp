@@ -101,10 +101,11 @@ void RunCertificate::condition() {
 }
 
 void RunCertificate::note_miss(std::int64_t index, const StepReport& report,
-                               InterfaceResidual::Share share) {
+                               const std::function<InterfaceResidual::Share()>& largest_share) {
   MissedTolerance& missed = certificate_.missed;
   ++missed.steps;
   if (missed.step >= 0 && !(report.residual > missed.residual)) return;
+  const InterfaceResidual::Share share = largest_share();
   missed.residual = report.residual;
   missed.gap_J = report.gap_J;
   missed.step = index;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,9 +41,10 @@ class RunCertificate {
     certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
     if (ledger.found_at() == ledger.steps() - 1) take_findings(ledger);
   }
-  /// Notes that step `index` missed the tolerance. The worst such step is kept. `share`: the part with the
-  /// largest share of the gap.
-  void note_miss(std::int64_t index, const StepReport& report, InterfaceResidual::Share share);
+  /// Notes that step `index` missed the tolerance. The worst such step is kept, with the part that has the largest
+  /// share of its gap.
+  void note_miss(std::int64_t index, const StepReport& report,
+                 const std::function<InterfaceResidual::Share()>& largest_share);
 
  private:
   void take_findings(const EnergyLedger& ledger);

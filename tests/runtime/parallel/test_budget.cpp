@@ -200,7 +200,7 @@ TEST(DeadlineScheduler, SolvesAreMadeWhereTheyFitBeforeAnIterationAndTheCommit) 
   scheduler.begin(at(0));
   EXPECT_EQ(scheduler.affords(at(0)), Solve::with_factors);
   EXPECT_EQ(scheduler.affords(at(1000)), Solve::with_factors);
-  EXPECT_EQ(scheduler.affords(at(1120)), Solve::none);
+  EXPECT_EQ(scheduler.affords(at(1130)), Solve::none);
   scheduler.set_deadline(10e-3);
   EXPECT_EQ(scheduler.affords(at(0)), Solve::new_factors);
 }

@@ -111,6 +111,27 @@ TEST(SimulatedTime, AFirstStepHasWavesToStartFrom) {
   EXPECT_GE(lost_share(false), 1e-5) << "control: without waves";
 }
 
+TEST(SimulatedTime, AFirstStepKnowsWhatItsWorkTakes) {
+  // A thousandth of what parts declare: by that no commit, let alone an evaluation, would fit.
+  const System system =
+      parse_scenario(generate_scenario(network::Grid{.rows = 8, .columns = 8}), "grid.json", ".")
+          .system;
+  const auto first_evaluations = [&](double deadline_s) {
+    StepperOptions options{.step_s = 1e-2,
+                           .method = WaveCoupling{.kind = WaveUpdate::peaceman_rachford}};
+    options.method.waves().impedance_kind = ImpedanceKind::leaf;
+    options.method.waves().iterations = 200;
+    options.time.deadline_s = deadline_s;
+    options.executor = ExecutorKind::serial;
+    options.threads = 1;
+    const SimulatedTime time(costs_of(0.008 * kUs, 0.015 * kUs, 0.01 * kUs, 0.03 * kUs));
+    Stepper stepper(system, options);
+    return stepper.step().iterations;
+  };
+  EXPECT_GE(first_evaluations(0.6 * kUs), 3);  // half a microsecond is kept for the clock
+  EXPECT_EQ(first_evaluations(0.5 * kUs), 0) << "control: there is no time for any";
+}
+
 struct Outcome {
   double error = 0.0;
   double step_s = 0.0;
@@ -185,6 +206,10 @@ TEST(SimulatedTime, WhereNothingIsInTimeAnErrorMustBeWorthTheLengthOfTheSteps) {
   const WayTrial in_time{.error = 1.0, .missed = 0.05, .length = 0.99};
   EXPECT_TRUE(is_better(in_time, slow));
   EXPECT_TRUE(is_better({.error = 0.5, .length = 0.99}, {.error = 1.0, .length = 0.2}));
+  // A hair's breadth of lateness is not worth an error that is a hundred times as large.
+  const WayTrial far_off{.error = 110.0, .missed = 0.03, .length = 0.9};
+  EXPECT_TRUE(is_better({.error = 8e-4, .missed = 0.105, .length = 0.95}, far_off));
+  EXPECT_FALSE(is_better({.error = 8e-4, .missed = 0.7, .length = 1.5}, far_off)) << "control";
 }
 
 TEST(SimulatedTime, RunsAreRepeatedToTheBit) {

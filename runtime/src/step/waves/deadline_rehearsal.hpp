@@ -16,7 +16,8 @@ struct WayTrial {
   double missed =
       0.0;  ///< share of those that end late: of all, or of the second half if that is less
   double length = 1.0;  ///< mean time of a step over the deadline
-  bool keeps_deadline() const { return missed <= 0.1; }
+  static constexpr double kMostMissed = 0.1;
+  bool keeps_deadline() const { return missed <= kMostMissed; }
 };
 
 /// Whether `a` is clearly better than `b`: it ends in time or, if both do, errs less; if neither does, errs so much

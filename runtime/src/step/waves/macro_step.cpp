@@ -68,6 +68,7 @@ bool MacroStep::guard() { return hold_to_tanks() && take_final_steps(); }
 bool MacroStep::hold_to_tanks() {
   if (!keeps_ledger_) return true;
   if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
+  if (plan_.deadline != nullptr) tallied_ = Clock::now();
   if (!guard_) return true;
   for (std::size_t i = 0; i < met_gap_J_.size(); ++i) {
     met_gap_J_[i] = outcomes_[i].converged ? outcomes_[i].gap.energy_J : PassivityGuard::kMissed;
@@ -338,8 +339,11 @@ void MacroStep::restart_waves() {
   stale_ = true;
 }
 
-void MacroStep::find_waves(int most) {
+MacroStep::Rehearsal MacroStep::find_waves(int most) {
+  constexpr int kRehearsals = 3;
   StepPlan given = plan_;
+  Rehearsal out;
+  plan_.timed = true;
   plan_.rule.budget = std::min(plan_.rule.budget, most);
   plan_.deadline = nullptr;
   plan_.rule.deadline = nullptr;
@@ -355,13 +359,32 @@ void MacroStep::find_waves(int most) {
     revocable_ = false;
     stale_ = true;
   };
+  const auto attempt = [&] {
+    if (!freeze(clock_.time_s())) return false;
+    const auto frozen = Clock::now();
+    if (!iterate() || (keeps_ledger_ && !ledger_.tally(committed()))) return false;
+    const auto end = Clock::now();
+    const int evaluations = report().iterations;
+    out.take(evaluations == 1 ? seconds(inner_end_ - frozen) : Rehearsal::kUnknown,
+             seconds(end - inner_end_));
+    ledger_.forget_examined();
+    stale_ = true;
+    return true;
+  };
   try {
-    if (freeze(clock_.time_s()) && iterate()) std::ranges::copy(next_.b, now_.b.begin());
+    if (attempt()) {
+      std::ranges::copy(next_.b, now_.b.begin());
+      out = {};  // caches were cold
+      for (int i = 0; i < kRehearsals && attempt(); ++i) {
+      }
+    }
   } catch (...) {
     leave();
     throw;
   }
   leave();
+  freeze(clock_.time_s());
+  return out;
 }
 
 void MacroStep::states_jumped() {

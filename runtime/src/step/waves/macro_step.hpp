@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -80,9 +82,18 @@ class MacroStep {
   /// Called when the states were overwritten between two steps: waves begin anew, as in `begin`; the time and
   /// the accounts go on.
   void restart_waves();
+  /// What an evaluation and a commit take, sums of the ledger included [s]: the shortest of some.
+  struct Rehearsal {
+    static constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    double evaluation_s = kUnknown, commit_s = kUnknown;
+    void take(double own_evaluation_s, double own_commit_s) {
+      evaluation_s = std::min(evaluation_s, own_evaluation_s);
+      commit_s = std::min(commit_s, own_commit_s);
+    }
+  };
   /// Iterates from the present state without a deadline, at most `most` times, and commits nothing: the next step
   /// starts from the waves that this finds, and has factors. Errors: those of `Failures`; the state stands.
-  void find_waves(int most);
+  Rehearsal find_waves(int most);
   /// Called when an impulse has changed states between two steps: waves, time and accounts go on.
   void states_jumped();
   /// Report of the committed step.
@@ -122,6 +133,8 @@ class MacroStep {
   bool& stale() { return stale_; }
   /// When the inner iteration of the last step ended, if plan().timed.
   DeadlineScheduler::Time inner_end() const { return inner_end_; }
+  /// When the ledger of the last step had its sums, under a deadline: what follows is the guard's.
+  DeadlineScheduler::Time tallied() const { return tallied_; }
   /// The outgoing waves from which the inner iteration starts: bⁿ, or its extrapolation.
   std::span<const double> start() const {
     return extrapolated_ ? std::span<const double>(start_) : now_.b;
@@ -183,7 +196,7 @@ class MacroStep {
   InnerUpdate update_;
   StepPlan plan_;
   bool out_of_time_ = false;
-  DeadlineScheduler::Time inner_end_{};
+  DeadlineScheduler::Time inner_end_{}, tallied_{};
   StepClock clock_;
   bool has_tolerance_ = false;
   bool keeps_ledger_ = false;

@@ -160,10 +160,9 @@ void WaveEngine::leave_what_has_settled() {
 
 /// Commits again, with other waves, the islands whose result no energy pays for.
 void WaveEngine::guard_step(Moments& moments) {
-  const auto start = scheduler_ ? Clock::now() : Clock::time_point();
   step_.guard();
   if (scheduler_ && guarded()) {  // also where it has looked and did not act
-    moments.guard_s = seconds(Clock::now() - start);
+    moments.guard_s = seconds(Clock::now() - step_.tallied());
   }
   if (looks_at_all()) together().fetch_next();
 }
@@ -235,10 +234,7 @@ void WaveEngine::count_iterations(const StepReport& report) {
   const std::int64_t steps = step_.clock().steps();
   count(report, step_.has_tolerance(), statistics_);
   if (step_.has_tolerance() && !report.converged && !(whole_ && whole_->has_missed)) {
-    // Islands that met their tolerance have the gap of the last evaluation that their task happened to make.
-    const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
-    certificate_->note_miss(
-        steps - 1, report, together().largest_share(waves_.system(), step_.residual(), is_missing));
+    note_miss(steps - 1, report);
   }
   together().keep_name(0, certificate().worst_passivity_part);
   together().keep_name(1, certificate().missed.part);
@@ -249,6 +245,17 @@ void WaveEngine::count_iterations(const StepReport& report) {
   if (auto& interface = step_.interface()) {
     interface->watch(step_.outcomes(), report.rescues > 0, steps);
   }
+}
+
+void WaveEngine::note_miss(std::int64_t step, const StepReport& report) {
+  // Islands that met their tolerance have the gap of the last evaluation that their task happened to make.
+  const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
+  const auto find = [&] {
+    return together().largest_share(waves_.system(), step_.residual(), is_missing);
+  };
+  if (together().is_alone()) return certificate_->note_miss(step, report, find);
+  const InterfaceResidual::Share found = find();  // all ranks look together
+  certificate_->note_miss(step, report, [&] { return found; });
 }
 
 void WaveEngine::note_times(StepReport& report, const Moments& moments, bool is_piece) {

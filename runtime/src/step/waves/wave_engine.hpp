@@ -63,6 +63,8 @@ class WaveEngine final : public StepEngine,
   void set_deadline(double deadline_s) { options_.time.deadline_s = deadline_s; }
   /// What work takes, as far as a time budget has shown.
   WorkCosts work_costs() const;
+  /// Before the first step: finds its waves, and what its work takes while caches are warm.
+  void find_waves();
   /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.
   bool has_time_to_converge(double margin);
 
@@ -181,6 +183,7 @@ class WaveEngine final : public StepEngine,
   int damp_what_changes_over(Moments& moments);
   void leave_what_has_settled();
   void guard_step(Moments& moments);
+  void note_miss(std::int64_t step, const StepReport& report);
   void commit(StepReport& report, double end_s, double step_s, Moments& moments);
   void count_iterations(const StepReport& report);
   void note_times(StepReport& report, const Moments& moments, bool is_piece = false);
@@ -216,7 +219,7 @@ class WaveEngine final : public StepEngine,
   void make_executor();
   void look_for_decays_in_slices();
   void rehearse();
-  void find_waves();
+  void begin_schedule(double evaluation_s, double commit_s);
   void rehearse_retuning();
   void plan_step();
 
@@ -283,7 +286,7 @@ class WaveEngine final : public StepEngine,
   // What own work beside the steps takes under a time budget [s]: examining the run, checking impedances, and
   // changing them.
   double look_s_ = 0.0, check_s_ = 0.0, change_s_ = 0.0;
-  double linearise_s_ = 0.0;  // an interface equation, in the rehearsal [s]
+  double linearise_s_ = 0.0, solve_s_ = 0.0;  // an interface equation, in the rehearsal [s]
   /// Steps in which interface equations are solved without converging, and have time for a solve, but none for the
   /// factors that it needs as well: then one of them makes those for the next ones.
   struct Renewal {

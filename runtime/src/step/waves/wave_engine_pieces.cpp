@@ -234,10 +234,7 @@ void WaveEngine::commit_piece(StepReport& report, double end_s) {
     certificate_->take(step_.ledger());
   }
   if (!report.converged && step_.has_tolerance() && !std::exchange(whole_->has_missed, true)) {
-    const auto is_missing = [this](int island) { return !step_.outcomes()[at(island)].converged; };
-    certificate_->note_miss(
-        step_.clock().steps(), report,
-        together().largest_share(waves_.system(), step_.residual(), is_missing));
+    note_miss(step_.clock().steps(), report);
   }
   join_pieces(report);
   if (step_.keeps_ledger()) step_.ledger().join_next();

@@ -233,7 +233,7 @@ void WaveEngine::rehearse() {
     if (times > 0 && is_sound) least_s = std::min(least_s, seconds(Clock::now() - start));
   }
   if (std::isfinite(least_s)) evaluation_s = least_s;
-  scheduler_.emplace(options_.time.deadline_s, evaluation_s, 1e-9 * whole.commit_cost_ns);
+  begin_schedule(evaluation_s, 1e-9 * whole.commit_cost_ns);
   look_s_ = 2.0 * evaluation_s;  // a guess
   rehearse_retuning();
   auto& interface = step_.interface();
@@ -249,7 +249,8 @@ void WaveEngine::rehearse() {
       if (times > 0) shortest_s = std::min(shortest_s, seconds(Clock::now() - start));
     }
     scheduler_->rehearse(what, shortest_s);
-    if (effort == Effort::renew) linearise_s_ = std::max(linearise_s_, shortest_s);
+    double& longest_s = effort == Effort::renew ? linearise_s_ : solve_s_;
+    longest_s = std::max(longest_s, shortest_s);
   };
   for (int island = 0; island < waves_.system().island_count(); ++island) {
     if (!interface->current().is_used(island) && options_.method.waves().rescue_after == 0)
@@ -257,6 +258,14 @@ void WaveEngine::rehearse() {
     time(island, Effort::renew, DeadlineScheduler::Solve::new_factors);
     time(island, Effort::solve, DeadlineScheduler::Solve::with_factors);
   }
+}
+
+/// With what the work of a step is known to take [s].
+void WaveEngine::begin_schedule(double evaluation_s, double commit_s) {
+  scheduler_.emplace(options_.time.deadline_s, evaluation_s, commit_s);
+  using Solve = DeadlineScheduler::Solve;
+  if (linearise_s_ > 0.0) scheduler_->rehearse(Solve::new_factors, linearise_s_);
+  if (solve_s_ > 0.0) scheduler_->rehearse(Solve::with_factors, solve_s_);
 }
 
 /// A step under a deadline has time to correct waves that nearly agree, not to find any: a first one that starts from
@@ -269,7 +278,12 @@ void WaveEngine::find_waves() {
   const bool may_solve = step_.interface().has_value();
   if (scheduler_->step_s(kMost, may_solve) <= time_of_step(options_)) return;
   try {
-    step_.find_waves(kMost);
+    const MacroStep::Rehearsal took = step_.find_waves(kMost);
+    const auto known = [](double measured_s, double guess_s) {
+      return std::isfinite(measured_s) ? measured_s : guess_s;
+    };
+    begin_schedule(known(took.evaluation_s, scheduler_->iteration_s()),
+                   known(took.commit_s, scheduler_->commit_s()));
   } catch (const StepError&) {  // the step will say so
   }
 }
@@ -337,7 +351,10 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
   if (engine->has_time_to_converge(kAmple)) return engine;
   const Anytime way =
       way_for_deadline(system, options, {.is_on = !engine->has_time_to_converge(kTight)});
-  if (!way.is_on) return engine;
+  if (!way.is_on) {
+    engine->find_waves();  // again: the rehearsals have left nothing of it in the caches
+    return engine;
+  }
   engine.reset();
   return engine_for(std::move(together), way);
 }
