@@ -12,7 +12,7 @@ JSON as those of the other benchmarks: what is compared is the number of doSteps
 settings that were tried on either side, interpolated between runs; and stability by step size.
 
 Waves know the exact integrals of both ports' answers; `waves_without_integral` does not, and `iterated_integrals` is
-the exchange that knows them, too. The settings of all masters stand in docs/guides/fmi.md.
+the exchange that knows them, too. The settings of all masters stand in docs/reference/fmus.md.
 """
 
 import argparse

@@ -461,6 +461,7 @@ class System(Controllers):
         rollback: Optional[bool] = None,
         process: bool = False,
         time_limit_s: Optional[float] = None,
+        held_J: Optional[float] = None,
     ) -> "System":
         """Add an FMU for co-simulation, FMI 2.0 or 3.0, as a part. It is loaded only with `allow_plugins`.
 
@@ -486,6 +487,9 @@ class System(Controllers):
             Whether it runs in a process of its own, which may crash or hang. Default: False.
         time_limit_s : float, optional
             So long may a call of one of its functions take, with `process` [s]. Default: 10.
+        held_J : float, optional
+            What it holds at the start, at most, where it has no source [J]: giving more than that and what it
+            received violates the certificate. Default: it may be a source.
 
         Returns
         -------
@@ -517,6 +521,8 @@ class System(Controllers):
             part["process"] = flag(process, "`process`")
         if time_limit_s is not None:
             part["time_limit_s"] = number(time_limit_s, "`time_limit_s`")
+        if held_J is not None:
+            part["held_J"] = number(held_J, "`held_J`")
         self._document.setdefault("subsystems", []).append(part)
         return self
 

@@ -85,7 +85,7 @@ inline constexpr std::string_view kImportExamples = R"(Examples:
 
 The robot is one part "articulated". At its joints stand end stops, dry friction and, with --motors, gears and motors:
 elbow_stops, elbow_friction, elbow_gear, elbow_motor, elbow_amplifier. What is left out or assumed is told.
-FMUs of a system structure are laid beside the scenario: see docs/guides/fmi.md.)";
+FMUs of a system structure are laid beside the scenario: see docs/reference/system-structures.md.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/published_douglas_rachford.json --budgets 0,3,8,20,35,50
@@ -165,12 +165,12 @@ inline constexpr std::string_view kFmuExamples = R"(Examples:
   portwave fmu truck.json --ports wheel.road --outputs 'body.*,energy.stored' --fmi 3 --out truck.fmu
 
 The FMU is for co-simulation on Linux machines of this kind, and needs no portwave there. See
-docs/guides/fmi.md.)";
+docs/reference/exported-fmus.md.)";
 
 inline constexpr std::string_view kSspExamples = R"(Examples:
   portwave ssp two_fmus.json --allow-plugins --out two_fmus.ssp
   portwave run two_fmus.ssp --allow-plugins --out results
 
-Parts and blocks must be FMUs. See docs/guides/fmi.md.)";
+Parts and blocks must be FMUs. See docs/reference/system-structures.md.)";
 
 }  // namespace portwave::cli

@@ -65,6 +65,7 @@ struct FmuPair {
   double hardens_at_m = 0.1;                      ///< of the library "spring_that_hardens"
   bool saves_state = true, writes_state = false;  ///< both
   std::optional<bool> rollback = {};
+  std::optional<double> spring_held_J = {};
   std::map<std::string, Signal> mass_inputs = {};  ///< "push"
   std::string units = "si";
   bool mass_in_process = false, spring_in_process = false;
@@ -100,6 +101,7 @@ struct FmuPair {
         part_options(spring_file, takes_speed(), {{"k", k}, {"d", d}, {"start.x", x}}, step_s);
     if (spring_library == "spring_that_hardens") spring.start["start.v"] = hardens_at_m;
     spring.rollback = rollback;
+    spring.held_J = spring_held_J;
     spring.outputs = {"F", "x", "steps"};
     spring.process = spring_in_process;
     spring.time_limit_s = time_limit_s;

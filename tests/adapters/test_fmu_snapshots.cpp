@@ -110,6 +110,51 @@ TEST(FmuSnapshots, ThatCannotBeAreRefusedWithThePart) {
   }
 }
 
+/// Blocks that are FMUs beside one that is settable, of which the states before the last sample are kept, too.
+TEST(FmuSnapshots, HoldBlocks) {
+  const Json json = Json::parse(R"({
+    "name": "x", "time": {"step_s": 0.01, "end_s": 1},
+    "subsystems": [{"name": "seen", "type": "linear_oscillator",
+                    "parameters": {"mass_kg": 1, "stiffness_N_per_m": 4}, "initial_state": {"q2": 1},
+                    "inputs": {"force": {"kind": "signal", "signal": "mass[0]"}}}],
+    "couplings": [{"kind": "free", "ports": ["seen.coupling"]}],
+    "signals": {"blocks": [
+      {"kind": "settable", "name": "push", "initial": 5},
+      {"kind": "fmu", "name": "mass", "path": "mass.fmu", "signals": {"F": "push"}, "outputs": ["v", "x"]}]}})");
+  const auto go_on = [](Stepper& stepper) {
+    std::vector<double> out;
+    for (int n = 0; n < 20; ++n) {
+      if (n == 5) stepper.set_input(stepper.find_input("push"), -3.0);
+      stepper.step();
+      out.insert(out.end(), stepper.signals().begin(), stepper.signals().end());
+      out.push_back(stepper.state(0)[0]);
+    }
+    return out;
+  };
+  for (const int version : {2, 3}) {
+    FmuFolder folder;
+    folder.add("mass.fmu", FmuRecipe{.version = version, .writes_state = true});
+    const Scenario scenario = read(folder, json), again = read(folder, json);
+    Stepper stepper(scenario.system, scenario.options);
+    stepper.step(10);
+    const Snapshot middle = stepper.snapshot();
+    const std::vector<double> expected = go_on(stepper);
+    stepper.restore(middle);
+    EXPECT_EQ(go_on(stepper), expected) << version;
+    Stepper other(again.system, again.options);
+    other.restore(Snapshot::from_bytes(middle.to_bytes()));
+    EXPECT_EQ(go_on(other), expected) << version;
+    const std::string cloned = failure_of([&] { static_cast<void>(stepper.clone()); });
+    EXPECT_TRUE(has(cloned, "block \"mass\" is a program")) << cloned;
+    folder.add("mass.fmu", FmuRecipe{.version = version});
+    const Scenario silent = read(folder, json);
+    Stepper refused(silent.system, silent.options);
+    const std::string text = failure_of([&] { static_cast<void>(refused.snapshot()); });
+    EXPECT_TRUE(has(text, "block \"mass\" cannot go back")) << text;
+    EXPECT_TRUE(has(text, "canSerializeFMU")) << text;
+  }
+}
+
 /// The FMU is asked nothing then, and the run stands.
 TEST(FmuSnapshots, OfAnotherFmuAreRefused) {
   FmuFolder folder;

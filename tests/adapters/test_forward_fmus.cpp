@@ -149,7 +149,7 @@ double forecast_error(int ports, int others, int states, double fastest, unsigne
     const bool counts = states < 4 || n >= static_cast<int>(fmi::Forecast::kMostLags);
     if (counts) worst = std::max(worst, (step.mean - told).norm());
     largest = std::max(largest, step.mean.norm());
-    forecast.take(step, own.through());
+    forecast.take(step, own.through(), 0.0);
   }
   return worst / largest;
 }
@@ -395,6 +395,36 @@ TEST(ForwardFmu, IsPoorWhereItIsFarOff) {
     }
   }
   EXPECT_GT(compare_hard_pair(0.2, 0.04).error, 0.3);
+}
+
+/// A mass that friction brings to rest. At rest, where the friction is tried before the run, it is a damper 150 times as
+/// strong as what stops the mass.
+TEST(ForwardFmu, SlidesToRest) {
+  constexpr double kMass = 2.0, kSpeed = 2.0, kForce = 3.0, kCreep = 0.01;
+  for (const char* const library : {"spring_like_friction", "spring_like_late_friction"}) {
+    for (const double h : {0.01, 0.001}) {
+      FmuFolder folder;
+      FmuPartOptions mass =
+          part_options(folder.add("mass.fmu", FmuRecipe{.saves_state = false}), takes_force(),
+                       {{"mass", kMass}, {"d", 0.0}, {"start.v", kSpeed}}, h);
+      mass.outputs = {"v", "x"};
+      const FmuPartOptions friction = part_options(
+          folder.add("friction.fmu", FmuRecipe{.library = library, .saves_state = false}),
+          testing::takes_speed(), {{"k", kForce}, {"start.v", kCreep}}, h);
+      SystemBuilder builder;
+      builder.add("mass", make_fmu_part(mass).component);
+      builder.add("friction", make_fmu_part(friction).component);
+      builder.join(joint::CommonFlow{}, {"mass.port", "friction.port"});
+      const System system = builder.build();
+      const StepperOptions o = options(h, 100, 1e-10);
+      Stepper stepper(system, o);
+      stepper.step(std::lround(2.0 / h));
+      EXPECT_NEAR(stepper.state(0)[1], 0.5 * kMass * kSpeed * kSpeed / kForce, 0.07)
+          << library << " " << h;
+      EXPECT_EQ(summarize("slide", o, stepper, 1.0).is_coupled_poorly(),
+                worst_share(stepper) > 0.05);
+    }
+  }
 }
 
 TEST(ForwardFmu, BeginsAnewWithEveryRun) {

@@ -96,6 +96,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   for (int part = 0; part < parts_.part_count(); ++part) {
     if (!waves.batch(waves.slot(part).batch).capabilities.knows_energy) metered_.push_back(part);
   }
+  find_held();
   if (replicas_) find_regular_entries();
   begin(record, b);
 }
@@ -136,6 +137,7 @@ void EnergyLedger::begin(const double* record, const double* b) {
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
   metered_J_ = CompensatedSum();
+  for (Held& own : held_) own.exchanged_J = 0.0;
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   // Without energy at the start there is no ratio.
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -278,6 +280,7 @@ void EnergyLedger::meter(int first, int last) {
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
     column(kDissipated)[entry] = column(kResidual)[entry] = 0.0;
   }
+  if (!held_.empty()) judge_held(first, last);
 }
 
 std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
@@ -528,6 +531,7 @@ void EnergyLedger::take_numerical(StepLedger& ledger) {
 void EnergyLedger::take_metered() {
   need_entries();
   for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
+  for (Held& own : held_) own.exchanged_J += std::abs(column(kChange)[own.entry]);
 }
 
 /// Judges islands with a part that balances worse than any so far, or than tolerated.

@@ -135,6 +135,7 @@ void EnergyLedger::archive(StateArchive& archive) {
                  found_at_, joined_, max_residual_, revalued_J_, jumped_);
   archive.vector(impulses_);
   archive.array(std::span(numerical_in_all_J_));
+  for (Held& own : held_) archive.values(own.exchanged_J);
 }
 
 }  // namespace portwave

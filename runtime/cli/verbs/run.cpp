@@ -475,6 +475,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
         circumstances.empty() ? "" : "\n  ", circumstances, summary.steps,
         arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string(),
         remedy, remedy.empty() ? "" : "\n");
+    tell_notes(scenario, err);  // a remedy may be among them
   } else if (!arguments.quiet) {
     err << summary_text(summary);
     allowance.tell(err);

@@ -414,7 +414,7 @@ Verdict verdict_of(const Json& summary) {
                   "supplied energy."
                 : ".";
   } else if (status == "conditional") {
-    level = Level::warn;
+    level = at(summary, "all_well") == true ? Level::good : Level::warn;
     text = "The certificate is conditional: parts were passive as far as they can be judged, but " +
            conditional_text(certificate) + ".";
   } else if (status == "violated") {

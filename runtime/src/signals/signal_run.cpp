@@ -6,12 +6,15 @@
 #include <exception>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 #include "signals/table_span.hpp"
 
 namespace portwave {
@@ -202,10 +205,30 @@ void SignalRun::archive(StateArchive& archive) {
   archive.array(states_);
   archive.expect_finite(values_, "a signal");
   archive.array(in_force_);
+  archive_programs(archive, states_);
   if (settable_.empty()) return;
   archive.array(next_values_);
   archive.array(next_states_);
+  archive_programs(archive, next_states_);
   archive.value(sampled_s_);
+}
+
+/// States that blocks keep by themselves, as FMUs do, go as bytes.
+void SignalRun::archive_programs(StateArchive& archive, std::vector<double>& states) {
+  for (const SignalGraph::Node& node : graph_->nodes()) {
+    const auto* const program = dynamic_cast<const StateBytes*>(node.block.get());
+    if (program == nullptr) continue;
+    double* const x = states.data() + node.first_state;
+    std::vector<std::byte> bytes;
+    if (!archive.reads()) bytes = program->write_states(x);
+    archive.vector(bytes);
+    if (!archive.reads()) continue;
+    try {
+      program->read_states(bytes, x);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("block {}: {}", in_quotes(node.name), error.what()));
+    }
+  }
 }
 
 std::size_t SignalRun::bytes() const {

@@ -96,6 +96,7 @@ class SignalRun {
     return static_cast<std::size_t>(graph_->nodes()[static_cast<std::size_t>(node)].first_state);
   }
   std::span<const double> gather(const SignalGraph::Node& node);
+  void archive_programs(StateArchive& archive, std::vector<double>& states);
 
   std::shared_ptr<const SignalGraph> graph_;
   double step_s_;

@@ -17,6 +17,7 @@
 
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
+#include "portwave/subsystems/core/opaque_facets.hpp"
 #include "step/sizes/part_kinds.hpp"
 #include "step/stepper_options.hpp"
 #include "study/finer_run.hpp"
@@ -71,6 +72,10 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
   scales.reserve(records.size());
   for_each_state(system, [&](int part, std::size_t state) {
     const StateRecord& record = records[scales.size()];
+    const Component& component = *system.parts()[static_cast<std::size_t>(part)].component;
+    const auto* const shows = dynamic_cast<const ShowsMeans*>(&component);
+    if (shows != nullptr && shows->is_mean(state))
+      return scales.push_back({});  // at one time no two steps have the same
     const Motion own = motion[static_cast<std::size_t>(part)];
     const double range = record.range(), least = StepAgreement::kLeastOfKind * kind_of(part, state);
     Scale scale;

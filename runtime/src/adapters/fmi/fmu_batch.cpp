@@ -1,8 +1,8 @@
 #include "adapters/fmi/fmu_batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "adapters/fmi/fmu_forecast.hpp"
-#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
@@ -202,6 +201,7 @@ LaneStatus FmuBatch::advance(LaneRange /*lanes*/, double* record, const double* 
   if (fault != StepFault::none) return {0, fault};
   if (energy.wanted()) energy.set(0, {});  // what it holds nobody knows
   try {
+    expect_repeats(record);
     // The program is at the end of the step that was solved last.
     keep(1 - static_cast<std::size_t>(record[kSlot]), after(slot_of(record)), next);
   } catch (const FmuFault& failure) {
@@ -222,52 +222,17 @@ LaneStatus FmuBatch::advance(LaneRange /*lanes*/, double* record, const double* 
   return is_finite ? LaneStatus{} : LaneStatus{0, StepFault::not_finite};
 }
 
-namespace {
-
-/// When a state is, before the bytes of the program, and of which FMU it is.
-struct StateHead {
-  std::uint64_t fmu;
-  double time_s, since_s, step_s;
-  std::int64_t steps;
-};
-
-std::uint64_t digest_of(const ModelDescription& model) {
-  Digest out;
-  out.add(static_cast<std::uint64_t>(model.version));
-  out.add(std::string_view(model.name));
-  out.add(std::string_view(model.token));
-  return out.value();
-}
-
-}  // namespace
-
 std::vector<std::byte> FmuBatch::write_states(const double* record) const {
   const std::lock_guard lock(program_->mutex);
-  const SavedState& slot = slot_of(record);
-  const StateHead head = {digest_of(setup_.fmu->description()), slot.time_s, slot.since_s,
-                          slot.step_s, slot.steps};
-  const std::vector<std::byte> state = program_->instance().to_bytes(slot.handle);
-  std::vector<std::byte> out(sizeof(head) + state.size());
-  std::memcpy(out.data(), &head, sizeof(head));
-  std::ranges::copy(state, out.begin() + sizeof(head));
-  return out;
+  return program_->to_bytes(slot_of(record), *setup_.fmu);
 }
 
 void FmuBatch::read_states(std::span<const std::byte> bytes, double* record) const {
   const std::lock_guard lock(program_->mutex);
-  StateHead head = {};
-  const double place = record[kSlot];
-  if (bytes.size() >= sizeof(head)) std::memcpy(&head, bytes.data(), sizeof(head));
-  if (head.fmu != digest_of(setup_.fmu->description()) || (place != 0.0 && place != 1.0)) {
-    throw FmuFault(fmt::format("it was another FMU than {}",
-                               in_quotes(setup_.fmu->file().filename().string())));
-  }
-  SavedState& slot = slots_[static_cast<std::size_t>(place)];
-  program_->adopt(slot, bytes.subspan(sizeof(head)));
-  slot.time_s = head.time_s;
-  slot.since_s = head.since_s;
-  slot.step_s = head.step_s;
-  slot.steps = head.steps;
+  const bool is_first = record[kSlot] == 0.0;
+  SavedState& slot = slots_[is_first ? 0 : 1];
+  program_->adopt(slot, bytes, *setup_.fmu);
+  record[kSlot] = is_first ? 0.0 : 1.0;
   record[kGeneration] = static_cast<double>(slot.generation);
 }
 
@@ -425,6 +390,29 @@ StepFault FmuBatch::begin(double* record) const {
   store(record + layout_.model);
   load(record + layout_.model);  // as others will find it
   return StepFault::none;
+}
+
+/// Before the commit of the step that was solved last: now and then that step is taken once more, and must answer the
+/// same. What set-up has tried may have ceased to be so.
+void FmuBatch::expect_repeats(const double* record) const {
+  constexpr std::uint64_t kFirst = 16;
+  constexpr double kRepeated = 1e-5;  // of what repeated bit by bit before the run
+  const SavedState& slot = slot_of(record);
+  const auto number = static_cast<std::uint64_t>(slot.steps);
+  if (number < kFirst || !std::has_single_bit(number)) return;
+  Work& work = *work_;
+  const Eigen::VectorXd answers = work.out_si;
+  // Another step between: what stays behind of the last one would be the same again.
+  const Eigen::VectorXd other = 0.5 * work.u;
+  if (!evaluate(record, other, work.y) || !evaluate(record, work.u, work.y)) return;
+  const double difference = (work.out_si - answers).norm();
+  const double size = work.out_si.norm() + answers.norm();
+  if (difference <= (floor_ > 0.0 ? kNoRollback : kRepeated) * size) return;
+  throw FmuFault(fmt::format(
+      "the FMU {} no longer goes back: its step from {} s, taken back and repeated, differs by "
+      "{:.2g} (before the run "
+      "it repeated); \"rollback\": false takes each step once",
+      in_quotes(setup_.fmu->file().filename().string()), slot.time_s, difference / size));
 }
 
 StepFault FmuBatch::solve(double* record, const double* a, Aim aim, double* b) const {
@@ -587,6 +575,7 @@ FirstSteps try_first_steps(const PartSetup& setup, Program& program, double step
     Y.col(j) = (step.take(0, kInput * Eigen::VectorXd::Unit(ports, j)) - rest) / kInput;
   }
   out.available_J = available_energy(Y, rest, step_s);
+  out.least_response = least_response(Y);
   return out;
 }
 

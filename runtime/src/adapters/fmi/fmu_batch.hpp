@@ -42,6 +42,8 @@ class PortAccess {
   std::vector<double> sent_, read_, start_, began_, roundings_, means_;
 };
 
+constexpr double kNoRollback = 1e-3;  // steps that differ by more do not repeat at all
+
 /// What first steps of a program tell, which are taken back.
 struct FirstSteps {
   /// How far repeated steps differ, relative to what they answer; 0: bit by bit.
@@ -50,6 +52,7 @@ struct FirstSteps {
   /// What the part can give through its ports in one step, by the affine model ȳ = ȳ₀ + Y u of it:
   /// h/4 ȳ₀ᵀ sym(Y)⁻¹ ȳ₀. For short steps that is the energy of what lies behind the ports, such as m v²/2 or k x²/2.
   double available_J = 0.0;
+  double least_response = 0.0;  ///< as least_response tells
 };
 
 /// û = u · of_u and ŷ = ȳ · of_y at each port.
@@ -117,6 +120,7 @@ class FmuBatch final : public StepBatch, public StateBytes {
   bool measure_slopes(const double* record) const;
   void outgoing(const double* a, const Eigen::VectorXd& u, const Eigen::VectorXd& y,
                 double* b) const;
+  void expect_repeats(const double* record) const;
   void keep(std::size_t slot, const SavedState& when, double* record) const;
   /// When the state is after a step from another one: its times alone.
   SavedState after(const SavedState& from) const;

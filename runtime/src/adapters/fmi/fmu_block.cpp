@@ -8,6 +8,7 @@
 #include "adapters/fmi/fmu_setup.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/state_bytes.hpp"
 
 namespace portwave {
 namespace fmi {
@@ -15,7 +16,7 @@ namespace {
 
 /// An FMU that is stepped from sample to sample. The state of the block is the number of a saved state where
 /// the FMU saves states, and the number of steps it has made: a sample that fails is repeated from the same.
-class FmuBlock final : public Block {
+class FmuBlock final : public Block, public StateBytes, public MayHaveStateBytes {
  public:
   explicit FmuBlock(PartSetup setup)
       : Block({.inputs = static_cast<int>(setup.inputs.size()),
@@ -70,6 +71,22 @@ class FmuBlock final : public Block {
     program_->instance().finish();
     x[0] = static_cast<double>(next.generation);
   }
+
+  // As a batch has them: the state that x, its one number, refers to.
+  std::vector<std::byte> write_states(const double* x) const override {
+    const std::lock_guard lock(program_->mutex);
+    for (const SavedState& slot : slots_) {
+      if (static_cast<double>(slot.generation) == *x) return program_->to_bytes(slot, *setup_.fmu);
+    }
+    throw FmuFault("a block that is an FMU serves one run at a time");
+  }
+  void read_states(std::span<const std::byte> bytes, double* x) const override {
+    const std::lock_guard lock(program_->mutex);
+    SavedState& older = slots_[slots_[0].generation <= slots_[1].generation ? 0 : 1];
+    program_->adopt(older, bytes, *setup_.fmu);
+    *x = static_cast<double>(older.generation);
+  }
+  std::string why_no_state_bytes() const override { return fmi::why_no_state_bytes(*setup_.fmu); }
 
  private:
   void release_slots() const {

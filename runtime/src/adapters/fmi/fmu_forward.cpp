@@ -29,7 +29,8 @@ struct ForwardBatch::Work {
         through(Eigen::MatrixXd::Zero(u.size(), u.size())),
         lu(u.size()),
         forecast(ports, others),
-        step(ports, others) {}
+        step(ports, others),
+        first(ports, others) {}
 
   Eigen::VectorXd u, y, right;  // u and y in SI units
   Eigen::MatrixXd matrix, through;
@@ -37,6 +38,11 @@ struct ForwardBatch::Work {
   Forecast forecast;
   PortStep step;
   std::unique_ptr<ForwardProgram> program;
+  // The first step, as fresh instances tell it.
+  AffineAnswer first;
+  bool tries_first = false;
+  int trials = 0;
+  double trust = 1.0;  ///< relative error of what `first` tells of moves
   std::mutex mutex;
 };
 
@@ -79,6 +85,10 @@ void ForwardBatch::set_state(int /*lane*/, const double* /*x*/, double* record) 
   work_->program.reset();
   work_->forecast = known_->forecast;
   work_->forecast.begin();
+  work_->first = work_->forecast.next();
+  work_->tries_first = !work_->forecast.is_linear() && !known_->is_silent;
+  work_->trials = 0;
+  work_->trust = 1.0;
   std::fill(record, record + layout_.size, 0.0);
   store(work_->forecast.next(), record);
   std::copy(known_->shown.begin(), known_->shown.end(), record + layout_.outputs);
@@ -100,17 +110,20 @@ void ForwardBatch::store(const AffineAnswer& answer, double* record) const {
   std::copy_n(answer.slopes.data(), answer.slopes.size(), record + layout_.slopes);
 }
 
-/// û + Wy (y + Y (u − u₀) + V (v − v₀)) = a, with û = Wu u.
-StepFault ForwardBatch::solve(const double* record, const double* a, double* b) const {
+/// û + Wy (y + Y (u − u₀) + V (v − v₀)) = a, with û = Wu u: u and y of an affine answer, whose numbers begin at
+/// `answer` as in records.
+StepFault ForwardBatch::solve_affine(const double* answer, const double* others_now,
+                                     const double* a) const {
   Work& work = *work_;
   const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
   const auto others = static_cast<Eigen::Index>(setup_.inputs.size());
-  const ConstVector incident(a, ports), at(record + layout_.at, ports + others);
-  const ConstVector v(record + layout_.inputs, others);
-  const ConstMatrix slopes(record + layout_.slopes, ports, ports + others);
+  const std::size_t of_answer = layout_.at;
+  const ConstVector incident(a, ports), at(answer, ports + others);
+  const ConstVector v(others_now, others);
+  const ConstMatrix slopes(answer + (layout_.slopes - of_answer), ports, ports + others);
   if (!incident.allFinite() || !v.allFinite()) return StepFault::not_finite;
   const auto Y = slopes.leftCols(ports);
-  work.y = ConstVector(record + layout_.y, ports);
+  work.y = ConstVector(answer + (layout_.y - of_answer), ports);
   work.y.noalias() += slopes.rightCols(others) * (v - at.tail(others));
   work.matrix.noalias() = wave_of_y_.asDiagonal() * Y;
   work.matrix.diagonal() += wave_of_u_;
@@ -119,7 +132,57 @@ StepFault ForwardBatch::solve(const double* record, const double* a, double* b) 
   work.u = work.lu.solve(work.right);
   work.y.noalias() += Y * work.u;
   work.u += at.head(ports);
-  if (!work.u.allFinite() || !work.y.allFinite()) return StepFault::not_finite;
+  return work.u.allFinite() && work.y.allFinite() ? StepFault::none : StepFault::not_finite;
+}
+
+/// The first step of an FMU that is not linear. What it answers to an input a fresh instance can tell: the affine
+/// answer is corrected by secants until it is right at the solution. So many instances are tried in a run at most.
+bool ForwardBatch::solve_first(const double* record, const double* a) const {
+  constexpr int kMostTrials = 40, kMostOfSolve = 8;
+  constexpr double kExact = 1e-10;
+  Work& work = *work_;
+  const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
+  const ConstVector incident(a, ports), v(record + layout_.inputs, work.first.at.size() - ports);
+  std::vector<double> answer(layout_.told), shown(setup_.outputs.size());
+  PortStep step(setup_.ports.size(), setup_.inputs.size());
+  for (int count = 0; count < kMostOfSolve; ++count) {
+    store(work.first, answer.data());
+    if (solve_affine(answer.data() + layout_.at, v.data(), a) != StepFault::none) return false;
+    const Eigen::VectorXd moved = wave_of_u_.cwiseProduct(work.u - work.first.at.head(ports));
+    const double exact = kExact * (incident.norm() + wave_of_u_.cwiseProduct(work.u).norm());
+    const bool is_same = (v - work.first.at.tail(v.size())).isZero(0.0);
+    if (is_same && work.trust * moved.norm() <= exact) return true;
+    if (work.trials++ >= kMostTrials) return false;
+    ForwardProgram(setup_, known_->looks_first)
+        .step(h_, work.u.data(), v.data(), step, shown.data());
+    if (!step.mean.allFinite()) return false;
+    const Eigen::VectorXd missed = step.mean - work.y;
+    const double miss = wave_of_y_.cwiseProduct(missed).norm();
+    if (moved.norm() > 0.0) {
+      work.trust = std::max(miss / moved.norm(), 0.1 * work.trust);
+      work.first.slopes.leftCols(ports) +=
+          missed * wave_of_u_.cwiseProduct(moved).transpose() / moved.squaredNorm();
+    }
+    work.first.at.head(ports) = work.u;
+    work.first.at.tail(v.size()) = v;
+    work.first.y = work.y = step.mean;
+    if (miss <= exact) return true;
+  }
+  return false;
+}
+
+StepFault ForwardBatch::solve(const double* record, const double* a, double* b) const {
+  Work& work = *work_;
+  const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
+  bool is_tried = false;
+  try {
+    is_tried = work.tries_first && record[0] == 0.0 && solve_first(record, a);
+  } catch (const FmuFault&) {  // such inputs are too much for it
+  }
+  if (!is_tried) {
+    const StepFault fault = solve_affine(record + layout_.at, record + layout_.inputs, a);
+    if (fault != StepFault::none) return fault;
+  }
   for (Eigen::Index j = 0; j < ports; ++j) {
     const bool takes_effort =
         setup_.ports[static_cast<std::size_t>(j)].causality == Causality::effort_in;
@@ -197,7 +260,10 @@ LaneStatus ForwardBatch::take(LaneRange /*lanes*/, const double* record, double*
       out.missed_J += missed * missed;
     }
     if (known_->feeds_through) work.program->feel_through(work.through);
-    work.forecast.take(work.step, work.through);
+    constexpr double kNothing = 1e-6;  // of the waves
+    const auto ports = static_cast<Eigen::Index>(setup_.ports.size());
+    const double taken = wave_of_u_.cwiseProduct(work.step.inputs.head(ports)).norm();
+    work.forecast.take(work.step, work.through, kNothing * taken / wave_of_y_.maxCoeff());
     store(work.forecast.next(), next);
     const bool is_finite =
         std::all_of(next, next + layout_.size, [](double value) { return std::isfinite(value); });

@@ -56,8 +56,10 @@ struct Trials {
   double difference =
       0.0;  ///< of a first step that another instance repeats, relative to the answers
   double available_J = 0.0;            ///< as FirstSteps
+  double least_response = 0.0;         ///< as least_response tells, of the first step
   std::vector<double> answers, shown;  ///< at the start
   bool is_finite = true;
+  bool is_silent = false;  ///< it answers nothing as yet, but for rounding
 };
 
 /// Errors: FmuFault of a first step, as start_instance.
@@ -110,6 +112,8 @@ class ForwardBatch final : public StepBatch, public FinalSteps {
 
   void store(const AffineAnswer& answer, double* record) const;
   StepFault solve(const double* record, const double* a, double* b) const;
+  StepFault solve_affine(const double* answer, const double* others, const double* a) const;
+  bool solve_first(const double* record, const double* a) const;
   void expect_finite(const PortStep& step, double time_s) const;
 
   const PartSetup& setup_;

@@ -14,13 +14,12 @@
 #include "adapters/fmi/fmu_setup.hpp"
 #include "portwave/runtime/adapters/fmu.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/opaque_facets.hpp"
 #include "portwave/subsystems/core/state_bytes.hpp"
 
 namespace portwave {
 namespace fmi {
 namespace {
-
-constexpr double kNoRollback = 1e-3;  // steps that differ by more do not repeat at all
 
 /// Instances of FMUs that may be instantiated once per process, by file.
 struct OnlyInstances {
@@ -94,7 +93,10 @@ Issues outputs_that_were_set(const Signature& signature, const std::vector<doubl
 }
 
 /// An FMU with power ports: nothing known of what is inside, but that its steps can be taken back.
-class FmuComponent final : public Component, public MayHaveStateBytes {
+class FmuComponent final : public Component,
+                           public MayHaveStateBytes,
+                           public HoldsEnergy,
+                           public ShowsMeans {
  public:
   FmuComponent(PartSetup setup, double step_s)
       : Component(signature_of(setup)), setup_(std::move(setup)) {
@@ -108,18 +110,14 @@ class FmuComponent final : public Component, public MayHaveStateBytes {
   /// How far repeated steps differ, relatively.
   double floor() const { return floor_; }
 
-  double available_J() const { return available_J_; }
+  const FirstSteps& first() const { return first_; }
+  std::optional<double> held_J() const override { return setup_.held_J; }
+  bool is_mean(std::size_t state) const override { return setup_.outputs[state]->is_mean; }
 
   Capabilities capabilities() const override {
     return {.repeatable = floor_ == 0.0, .thread_safe = true, .linearisable = true};
   }
-  std::string why_no_state_bytes() const override {
-    const ModelDescription& model = setup_.fmu->description();
-    if (model.writes_state) return {};
-    return fmt::format(
-        "its FMU does not write its state as bytes: {} is not true",
-        model.version == Version::v2 ? "canSerializeFMUstate" : "canSerializeFMUState");
-  }
+  std::string why_no_state_bytes() const override { return fmi::why_no_state_bytes(*setup_.fmu); }
   std::vector<double> default_state() const override { return shown_; }
   Issues check_initial_state(const double* x) const override {
     return outputs_that_were_set(signature(), shown_, x);
@@ -140,9 +138,8 @@ class FmuComponent final : public Component, public MayHaveStateBytes {
   }
 
   void check(double step_s) {
-    const FirstSteps first = try_first_steps(setup_, *program_, step_s);
-    floor_ = first.worst;
-    available_J_ = first.available_J;
+    first_ = try_first_steps(setup_, *program_, step_s);
+    floor_ = first_.worst;
     const std::string file = in_quotes(setup_.fmu->file().filename().string());
     if (std::isnan(floor_)) {
       throw ConfigError("/path",
@@ -150,7 +147,7 @@ class FmuComponent final : public Component, public MayHaveStateBytes {
                                     "values sound?",
                                     file));
     }
-    if (floor_ > kNoRollback || first.drifts) {
+    if (floor_ > kNoRollback || first_.drifts) {
       throw ConfigError(
           "/path",
           fmt::format("{} says that it can go back (canGetAndSetFMUState), but a step that was "
@@ -158,7 +155,7 @@ class FmuComponent final : public Component, public MayHaveStateBytes {
                       "Exporters that save registered variables alone (pythonfmu) need all that "
                       "changes in a step to be registered; with \"rollback\": false its steps are "
                       "foretold, and taken once",
-                      file, floor_, first.drifts ? ", each time" : ""));
+                      file, floor_, first_.drifts ? ", each time" : ""));
     }
   }
 
@@ -171,14 +168,18 @@ class FmuComponent final : public Component, public MayHaveStateBytes {
   }
 
   PartSetup setup_;
-  double floor_ = 0.0, available_J_ = 0.0;
+  FirstSteps first_;
+  double floor_ = 0.0;
   std::vector<double> shown_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<Program> program_;
 };
 
 /// An FMU with power ports whose steps cannot be taken back: they are foretold, and taken once (Forecast).
-class ForwardComponent final : public Component, public MayHaveStateBytes {
+class ForwardComponent final : public Component,
+                               public MayHaveStateBytes,
+                               public HoldsEnergy,
+                               public ShowsMeans {
  public:
   ForwardComponent(PartSetup setup, double step_s)
       : Component(signature_of(setup)), setup_(std::move(setup)), trials_(setup_) {
@@ -201,6 +202,8 @@ class ForwardComponent final : public Component, public MayHaveStateBytes {
   }
 
   const Trials& first() const { return *first_; }
+  std::optional<double> held_J() const override { return setup_.held_J; }
+  bool is_mean(std::size_t state) const override { return setup_.outputs[state]->is_mean; }
 
   Capabilities capabilities() const override {
     return {.repeatable = first_->difference == 0.0, .thread_safe = true, .linearisable = true};
@@ -254,6 +257,15 @@ bool goes_back(const Fmu& fmu, std::optional<bool> wanted) {
 
 namespace {
 
+void note_response(double least, FmuPart& out) {
+  constexpr double kNegative = -1e-6;
+  if (least >= kNegative) return;
+  out.notes.push_back(
+      "it answers what it is given at its ports by giving energy, as no part without a source "
+      "does: is effort times flow "
+      "power out of the FMU (\"power\": \"out\"), or into it?");
+}
+
 FmuPart make_forward_part(fmi::PartSetup setup, const FmuPartOptions& options, FmuPart out) {
   const fmi::ModelDescription& model = setup.fmu->description();
   const std::string why =
@@ -278,6 +290,7 @@ FmuPart make_forward_part(fmi::PartSetup setup, const FmuPartOptions& options, F
         fmt::format("two instances differ by {:.2g} in their first step: no run repeats bit by bit",
                     first.difference));
   }
+  note_response(first.least_response, out);
   out.available_J = first.available_J;
   out.component = std::move(component);
   return out;
@@ -310,7 +323,8 @@ FmuPart make_fmu_part(const FmuPartOptions& options) {
                       "be met below that",
                       component->floor()));
     }
-    out.available_J = component->available_J();
+    note_response(component->first().least_response, out);
+    out.available_J = component->first().available_J;
     out.component = std::move(component);
   } catch (const fmi::FmuFault& fault) {
     throw ConfigError("", fmt::format("the part cannot be started: {}", fault.what()));

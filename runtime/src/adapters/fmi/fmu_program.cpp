@@ -1,10 +1,17 @@
 #include "adapters/fmi/fmu_program.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "adapters/fmi/process/fmu_remote.hpp"
+#include "portwave/subsystems/base/digest.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::fmi {
 
@@ -119,11 +126,50 @@ void Program::step(double time_s, double step_s) {
   instance_->step(time_s, step_s);
 }
 
-void Program::adopt(SavedState& state, std::span<const std::byte> bytes) {
-  const StateHandle own = instance_->from_bytes(bytes);
+namespace {
+
+/// When a state is, before the bytes of the program, and of which FMU it is.
+struct StateHead {
+  std::uint64_t fmu;
+  double time_s, since_s, step_s;
+  std::int64_t steps;
+};
+
+std::uint64_t digest_of(const ModelDescription& model) {
+  Digest out;
+  out.add(static_cast<std::uint64_t>(model.version));
+  out.add(std::string_view(model.name));
+  out.add(std::string_view(model.token));
+  return out.value();
+}
+
+}  // namespace
+
+std::vector<std::byte> Program::to_bytes(const SavedState& state, const Fmu& fmu) {
+  const StateHead head = {digest_of(fmu.description()), state.time_s, state.since_s, state.step_s,
+                          state.steps};
+  const std::vector<std::byte> own = instance_->to_bytes(state.handle);
+  std::vector<std::byte> out(sizeof(head) + own.size());
+  std::memcpy(out.data(), &head, sizeof(head));
+  std::ranges::copy(own, out.begin() + sizeof(head));
+  return out;
+}
+
+void Program::adopt(SavedState& state, std::span<const std::byte> bytes, const Fmu& fmu) {
+  StateHead head = {};
+  if (bytes.size() >= sizeof(head)) std::memcpy(&head, bytes.data(), sizeof(head));
+  if (head.fmu != digest_of(fmu.description())) {
+    throw FmuFault(
+        fmt::format("it was another FMU than {}", in_quotes(fmu.file().filename().string())));
+  }
+  const StateHandle own = instance_->from_bytes(bytes.subspan(sizeof(head)));
   instance_->release(state.handle);
-  state.handle = own;
-  state.generation = ++newest_;
+  state = {.handle = own,
+           .generation = ++newest_,
+           .time_s = head.time_s,
+           .since_s = head.since_s,
+           .step_s = head.step_s,
+           .steps = head.steps};
 }
 
 void Program::release(SavedState& state) {

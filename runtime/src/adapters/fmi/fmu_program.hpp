@@ -66,8 +66,10 @@ class Program {
   /// From wherever it is.
   void step(double time_s, double step_s);
   void release(SavedState& state);
-  /// Puts a state that bytes of any instance tell in place of one. Errors: FmuFault, nothing having changed.
-  void adopt(SavedState& state, std::span<const std::byte> bytes);
+  /// A saved state with its times, as bytes that any instance of the FMU takes. Errors: FmuFault.
+  std::vector<std::byte> to_bytes(const SavedState& state, const Fmu& fmu);
+  /// Puts such a state in place of one. Errors: FmuFault, nothing having changed, also for bytes of another FMU.
+  void adopt(SavedState& state, std::span<const std::byte> bytes, const Fmu& fmu);
 
   std::mutex mutex;
 

@@ -223,6 +223,14 @@ ClockMask usable_clocks(const ModelDescription& model) {
 
 }  // namespace
 
+std::string why_no_state_bytes(const Fmu& fmu) {
+  const ModelDescription& model = fmu.description();
+  if (model.saves_state && model.writes_state) return {};
+  return fmt::format(
+      "its FMU does not write its state as bytes: {} is not true",
+      model.version == Version::v2 ? "canSerializeFMUstate" : "canSerializeFMUState");
+}
+
 Isolation isolation_of(bool in_a_process, double time_limit_s) {
   constexpr double kLeast_s = 1e-3;  // so long may a processor be another program's
   if (!(time_limit_s >= kLeast_s && std::isfinite(time_limit_s))) {
@@ -389,6 +397,11 @@ void note_silent_clocks(PartSetup& setup) {
 PartSetup find_variables(const FmuPartOptions& options) {
   PartSetup out;
   out.isolation = isolation_of(options.process, options.time_limit_s);
+  out.held_J = options.held_J;
+  if (out.held_J && !(std::isfinite(*out.held_J) && *out.held_J >= 0.0)) {
+    throw ConfigError("/held_J",
+                      fmt::format("must be finite and not negative, got {}", *out.held_J));
+  }
   out.fmu = open_fmu(options.file, out.isolation);
   out.name = options.name.empty() ? out.fmu->description().name : options.name;
   out.start_s = options.start_s;

@@ -33,6 +33,7 @@ struct PartSetup {
   std::vector<StartValue> start;
   double start_s = 0.0;
   Isolation isolation;
+  std::optional<double> held_J;  ///< as FmuPartOptions
   std::vector<PortVariables> ports;
   std::vector<const Variable*> inputs;   ///< beside the ports
   std::vector<const Variable*> outputs;  ///< shown as states
@@ -49,6 +50,8 @@ struct PartSetup {
 /// Opens a file, and loads its library unless that will run in a process of its own; `where` of issues becomes
 /// "/path". Errors: ConfigError.
 std::shared_ptr<const Fmu> open_fmu(const std::filesystem::path& file, const Isolation& isolation);
+/// Why states of an FMU cannot be had as bytes; empty: they can.
+std::string why_no_state_bytes(const Fmu& fmu);
 /// Errors: ConfigError for a limit that is none.
 Isolation isolation_of(bool in_a_process, double time_limit_s);
 /// The variables with start values, arrays as a whole. Notes what cannot be set.

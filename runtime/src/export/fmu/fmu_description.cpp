@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/fmi/standard/model_description.hpp"
 #include "export/fmu/fmu_contents.hpp"
 
 namespace portwave::exported {
@@ -241,6 +242,15 @@ class DescriptionWriter {
       add(real, "derivative", static_cast<std::size_t>(own.integral));
     }
     if (own.is_settable()) add(real, "start", own.start);
+    if (own.integral >= 0) note_mean(node);
+  }
+
+  /// For importers that compare steps of two sizes: at one time both have other means, though both are right.
+  void note_mean(xml_node node) {
+    const auto [owner, name] = fmi::kNoteOfMeans;
+    xml_node note = node.append_child("Annotations").append_child(is_2_ ? "Tool" : "Annotation");
+    add(note, is_2_ ? "name" : "type", std::string(owner));
+    note.append_child(name);
   }
 
   /// What is shown at a communication point is of the step before it: no output depends on an input there.

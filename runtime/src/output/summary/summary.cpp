@@ -133,8 +133,12 @@ double RunSummary::missing_share() const {
 
 double RunSummary::mismatch_share() const {
   const double astray_J = std::abs(energy.mismatch_J);
-  const double rounding_J =
+  double rounding_J =
       std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
+  // What parts that do not know their energy may hold is in the tank. At a free or a fixed port of theirs goes through
+  // what the tolerance of the waves leaves, and all of it astray.
+  constexpr double kNothing = 1e-6;
+  if (!unjudged_parts.empty()) rounding_J = std::max(rounding_J, kNothing * energy.initial_tank_J);
   if (!has_ledger || !(astray_J > rounding_J)) return 0.0;
   return astray_J / moved_J;
 }
@@ -163,10 +167,22 @@ double RunSummary::blind_share() const {
          static_cast<double>(iterations.windows);
 }
 
+bool RunSummary::holds_as_measured() const {
+  constexpr double kRounding = 1e-9;  // of margins of random waves, whose size is about 1
+  const Certificate& c = certificate;
+  if (c.status != CertificateStatus::conditional || c.unjudged_parts.empty()) {
+    return c.status == CertificateStatus::holds;
+  }
+  const double margin =
+      std::min(c.min_fne_margin.value_or(0.0), c.min_nonexpansiveness_margin.value_or(0.0));
+  return !c.growth && c.uncomputable_islands == 0 && c.steps_with_excess == 0 &&
+         margin >= -kRounding;
+}
+
 std::vector<std::string> RunSummary::shortcomings() const {
   std::vector<std::string> out;
   if (!failure.empty()) out.push_back("the run failed: " + failure);
-  if (certificate.status != CertificateStatus::holds) {
+  if (!holds_as_measured()) {
     out.push_back(fmt::format("the energy certificate is {}", to_string(certificate.status)));
   }
   if (iterations.not_converged > 0) {
@@ -327,6 +343,10 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.moved_switch = moved_switch_of(stepper, options.step_s);
   summary.ideal_part = ideal_part_of(stepper.system(), summary.certificate.missed.part);
   summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
+  for (const int part : summary.certificate.unjudged_parts) {
+    if (stepper.system().slice() != nullptr) break;
+    summary.metered_J.push_back(stepper.storage(part));
+  }
   const auto known = defects_of(stepper);
   summary.defects.assign(known.begin(), known.end());
   for (const PartDefects& own : known) {

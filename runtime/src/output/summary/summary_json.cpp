@@ -154,6 +154,9 @@ Json guard_json(const RunSummary& summary) {
 /// Energy supplied to parts that do not know their energy; only where there are such parts.
 void add_metered(const RunSummary& summary, Json& json) {
   if (!summary.unjudged_parts.empty()) json["metered_J"] = number(summary.energy.metered_J);
+  for (std::size_t i = 0; i < summary.metered_J.size(); ++i) {
+    json["metered_by_part_J"][summary.unjudged_parts[i]] = number(summary.metered_J[i]);
+  }
 }
 
 /// Names of parts that there is something to say about; only where there are some.

@@ -198,14 +198,24 @@ std::string iterations_text(const RunSummary& summary) {
   return text;
 }
 
-/// A sentence on parts that do not know their energy, or nothing.
+/// What parts that do not know their energy took and gave, or nothing.
 std::string metered_text(const RunSummary& summary) {
+  constexpr std::size_t kShown = 6;
+  const auto net = [](double taken) {
+    return fmt::format("{} {:.6g} J net", taken < 0.0 ? "gave" : "took", std::abs(taken));
+  };
   if (summary.unjudged_parts.empty()) return {};
-  const double taken = summary.energy.metered_J;
-  const bool is_one = summary.unjudged_parts.size() == 1;
-  return fmt::format("\n               {} {} {:.6g} J more than {} {}",
-                     subsystems_text(summary.unjudged_parts), taken < 0.0 ? "gave" : "took",
-                     std::abs(taken), is_one ? "it" : "they", taken < 0.0 ? "took" : "gave");
+  if (summary.metered_J.size() != summary.unjudged_parts.size() ||
+      summary.metered_J.size() > kShown) {
+    return "\n               " + subsystems_text(summary.unjudged_parts) + " " +
+           net(summary.energy.metered_J);
+  }
+  std::string text = "\n              ";
+  for (std::size_t i = 0; i < summary.metered_J.size(); ++i) {
+    text += fmt::format("{} \"{}\" {}", i == 0 ? "" : ",", printable(summary.unjudged_parts[i]),
+                        net(summary.metered_J[i]));
+  }
+  return text;
 }
 
 std::string energy_text(const RunSummary& summary) {
@@ -340,9 +350,11 @@ std::string certificate_text(const RunSummary& summary) {
   }
   if (!summary.unjudged_parts.empty()) {
     const bool is_one = summary.unjudged_parts.size() == 1;
-    lines.push_back(fmt::format("whether {} {} passive is not judged: {} energy is not known",
-                                subsystems_text(summary.unjudged_parts), is_one ? "is" : "are",
-                                is_one ? "its" : "their"));
+    lines.push_back(fmt::format(
+        "whether {} {} passive is not judged: {} energy is not known{}",
+        subsystems_text(summary.unjudged_parts), is_one ? "is" : "are", is_one ? "its" : "their",
+        summary.holds_as_measured() ? ".\n               All that is measured kept its limits"
+                                    : ""));
   }
   if (!summary.unrepeatable_parts.empty()) {
     lines.push_back(fmt::format("no fixed point was looked for: the steps of {} do not repeat",

@@ -108,6 +108,14 @@ Json fmu_time_limit_schema() {
       plain(FmuPartOptions().time_limit_s));
 }
 
+Json fmu_held_schema() {
+  return described(
+      range_schema({.minimum = 0.0}),
+      "of an FMU without a source: energy that it holds at the start, at most [J]. Where it "
+      "gives more than that and what it received, the certificate is violated; absent: it "
+      "may be a source");
+}
+
 std::string input_of_fmu(const std::string& variable) { return plain_fmu_name(variable); }
 
 std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& name,
@@ -164,6 +172,10 @@ std::shared_ptr<const Component> read_fmu(const Node& node, const std::string& n
       keys.time_limit->fail("needs \"process\": true: calls in this process cannot be ended");
       is_sound = false;
     }
+  }
+  if (keys.held) {
+    options.held_J = keys.held->number({.minimum = 0.0});
+    is_sound = is_sound && options.held_J.has_value();
   }
   if (inputs != nullptr && inputs->json().is_object()) {
     for (const auto& [key, value] : inputs->json().items()) options.inputs.push_back(key);

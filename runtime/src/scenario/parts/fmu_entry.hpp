@@ -13,7 +13,7 @@ namespace portwave::scenario_file {
 
 /// The keys of an FMU, beside those that all parts have.
 struct FmuKeys {
-  std::optional<Node> path, ports, start, outputs, rollback, process, time_limit;
+  std::optional<Node> path, ports, start, outputs, rollback, process, time_limit, held;
 };
 
 constexpr const char* kFmuType = "fmu";
@@ -23,6 +23,7 @@ Json fmu_start_schema();
 Json fmu_rollback_schema();
 Json fmu_process_schema();
 Json fmu_time_limit_schema();
+Json fmu_held_schema();
 
 /// The part that an entry of the type "fmu" describes, null, and noted, where it has defects; energies and notes
 /// for people are added to the draft. `inputs`: the inputs that the entry drives, null where it drives none.

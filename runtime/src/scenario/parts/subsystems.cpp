@@ -236,6 +236,7 @@ const KeyTable<PartKeys>& part_keys() {
       optional_key("rollback", "", later(&FmuKeys::rollback, fmu_rollback_schema())),
       optional_key("process", "", later(&FmuKeys::process, fmu_process_schema())),
       optional_key("time_limit_s", "", later(&FmuKeys::time_limit, fmu_time_limit_schema())),
+      optional_key("held_J", "", later(&FmuKeys::held, fmu_held_schema())),
   });
   return keys;
 }
@@ -343,8 +344,9 @@ void refuse_keys_of_others(const PartKeys& keys, bool is_fmu) {
     }
     return;
   }
-  for (const std::optional<Node>* const own : {&keys.path, &keys.ports, &keys.start, &keys.outputs,
-                                               &keys.rollback, &keys.process, &keys.time_limit}) {
+  for (const std::optional<Node>* const own :
+       {&keys.path, &keys.ports, &keys.start, &keys.outputs, &keys.rollback, &keys.process,
+        &keys.time_limit, &keys.held}) {
     if (*own) (*own)->fail("is for parts of the type \"fmu\"");
   }
 }

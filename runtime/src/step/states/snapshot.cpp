@@ -67,6 +67,15 @@ bool are_built_alike(const Component& a, const Component& b) {
 
 }  // namespace
 
+namespace {
+
+std::span<const SignalGraph::Node> nodes_of(const StepperOptions& options) {
+  if (options.signals == nullptr) return {};
+  return options.signals->nodes();
+}
+
+}  // namespace
+
 const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
   if (identity_ != nullptr) return identity_;
   for (const Part& part : system().parts()) {
@@ -79,6 +88,15 @@ const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
         fmt::format("part \"{}\" cannot go back to a state that it had before ({}): there are no "
                     "snapshots of this run",
                     part.name, why));
+  }
+  for (const SignalGraph::Node& node : nodes_of(options_)) {
+    const auto* const program = dynamic_cast<const MayHaveStateBytes*>(node.block.get());
+    const std::string why = program == nullptr ? "" : program->why_no_state_bytes();
+    if (why.empty()) continue;
+    throw std::logic_error(
+        fmt::format("block \"{}\" cannot go back to a state that it had before ({}): there are no "
+                    "snapshots of this run",
+                    node.name, why));
   }
   StepIdentity own(system(), options_, method().method);
   if (!originals_.empty()) own = own.with(originals_);
@@ -317,6 +335,13 @@ Stepper Stepper::clone(int threads) const {
   StepperOptions options = options_;
   if (threads > 0) options.threads = threads;
   options.ranks = nullptr;  // the others know nothing of it
+  for (const SignalGraph::Node& node : nodes_of(options_)) {
+    if (dynamic_cast<const StateBytes*>(node.block.get()) == nullptr) continue;
+    throw std::logic_error(
+        fmt::format("block \"{}\" is a program, which serves one run at a time: there are no "
+                    "clones of this run",
+                    node.name));
+  }
   const auto made = [&] {
     if (own_system_ == nullptr) return Stepper(system(), options);
     const System* const one[] = {own_system_.get()};

@@ -69,7 +69,8 @@ struct LedgerOptions {
 ///
 /// For a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
 /// definition the energy received, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
-/// 0 and proves nothing.
+/// 0 and proves nothing, unless it has no source (HoldsEnergy): r is then what it has given beyond what it held
+/// and received, and beyond a thousandth of all that went through its ports, to and fro.
 ///
 /// A step is recorded in three acts: `examine`, lane by lane, which several threads may share;
 /// `tally`, which sums up; and `close`, which makes it final. A step that is not closed leaves no trace;
@@ -240,6 +241,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void sum_island(int island);
   bool refine(const CommittedStep& step);
   void take_metered();
+  void find_held();
+  void judge_held(int first, int last);
   void take_numerical(StepLedger& ledger);
   bool judge_passivity(const CommittedStep& step);
   bool judge_passivity(int island, const CommittedStep& step);
@@ -259,6 +262,12 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::array<std::span<double>, 7> terms_;
   const PartOrderReduction& parts_;
   std::vector<int> metered_;  // parts
+  /// Those of them that have no source.
+  struct Held {
+    int entry;
+    double held_J, exchanged_J;
+  };
+  std::vector<Held> held_;
   std::unique_ptr<IslandAccounts> accounts_;
   bool damps_;                       // some stages are damped
   std::vector<double> numerical_J_;  // by island, of the step; empty if none are

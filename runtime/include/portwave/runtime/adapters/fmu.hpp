@@ -51,6 +51,9 @@ struct FmuPartOptions {
   /// Whether steps are taken back and repeated, by get/setFMUState; none: where the FMU can. Without, what a step will
   /// answer is foretold, and each step is taken once.
   std::optional<bool> rollback = {};
+  /// What it holds at the start, at most [J], where it has no source: giving more than that, and than it received,
+  /// violates the certificate (HoldsEnergy). None: it may be a source, and what it gives is metered alone.
+  std::optional<double> held_J = {};
   /// Each instance runs in a process of its own (program portwave-fmu-host), whose crash or hang is a fault of
   /// the run like others: the run stands at its last committed state, this process goes on.
   bool process = false;
@@ -80,7 +83,7 @@ struct FmuPart {
 ///
 /// Loading an FMU runs foreign code in this process, unless it gets a process of its own.
 /// Errors  ConfigError with every defect, `where` being "/path", "/ports/0/effort", "/start/mass", "/process",
-///         "/time_limit_s", …; that portwave was built without FMI.
+///         "/time_limit_s", "/held_J", …; that portwave was built without FMI.
 /// Cost    in a step of an FMU that is linear, one doStep for an evaluation and one for the commit; where steps are
 ///         not taken back, one in all, and some tens before the run.
 /// Thread-safety  Instances are of the batch; FMUs that may be instantiated once per process are locked.

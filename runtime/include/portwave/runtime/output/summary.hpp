@@ -81,6 +81,7 @@ struct RunSummary {
   std::string unresolved_port;  ///< and of its port, as "part.port", of efforts and flows
   std::optional<StepAgreement> agreement;       ///< with finer steps; empty: not compared
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
+  std::vector<double> metered_J;                ///< what each of them took, net [J]
   std::vector<PartDefects> defects;             ///< as defects_of
   std::vector<std::string> forward_parts;       ///< names of their parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
@@ -101,8 +102,11 @@ struct RunSummary {
   void take(std::optional<StepAgreement> compared);
   /// The steps resolve the motion, as far as examined.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
+  /// All that was measured kept its limits: the certificate holds, or is conditional since there are parts that do not
+  /// know their energy, and for no other reason.
+  bool holds_as_measured() const;
   /// A phrase for everything that keeps the run from being well: it failed, the certificate does not
-  /// hold, steps missed their tolerance or were changed noticeably by the guard, the steps do not
+  /// hold as measured, steps missed their tolerance or were changed noticeably by the guard, the steps do not
   /// resolve the motion or finer ones lead elsewhere, the coupling is poor, or states at odds were stepped as they were.
   std::vector<std::string> shortcomings() const;
   /// The run has no defects: the condition of `portwave run --strict`.

@@ -407,6 +407,11 @@ class Reader {
     out.has_start = !details.attribute("start").empty();
     out.start = details.attribute("start").value();
     out.derivative_of = whole_number<std::uint32_t>(details.attribute("derivative").value());
+    for (const xml_node note : node.child("Annotations")) {
+      const std::string_view whose =
+          note.attribute(note.attribute("name") ? "name" : "type").value();
+      out.is_mean = out.is_mean || (whose == kNoteOfMeans.first && note.child(kNoteOfMeans.second));
+    }
     const auto declared = types_.find(details.attribute("declaredType").value());
     const auto detail = [&](const char* name) -> std::string_view {
       const auto own = details.attribute(name);

@@ -6,12 +6,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "adapters/fmi/standard/fmi_interface.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
 namespace portwave::fmi {
+
+/// Of an annotation of a variable by FMUs of portwave: its owner, and its element.
+inline constexpr std::pair<std::string_view, const char*> kNoteOfMeans = {"org.portwave",
+                                                                          "MeanOverStep"};
 
 enum class Version { v2, v3 };
 
@@ -94,6 +99,8 @@ struct Variable {
   std::string unit = {};   ///< empty: none
   /// The variable whose derivative it is: its place from 1 (FMI 2), its reference (FMI 3). None: not said.
   std::optional<std::uint32_t> derivative_of = {};
+  bool is_mean =
+      false;  ///< over the last step of the FMU, as FMUs of portwave note of what their ports answer
   bool is_discrete =
       false;  ///< its variability, given or by its type: set and changing in events only
   bool is_within = false;  ///< intermediateUpdate: its values are told within steps
