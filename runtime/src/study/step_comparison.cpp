@@ -295,7 +295,11 @@ StepperOptions StepComparison::finer_options() const {
   // Steps of half the size would be halved to the same ones, or cut at the same places.
   options.halves_once_more = has_halved_ || options.method.as<WaveCoupling>() != nullptr;
   if (options.sizes) {
-    refine(options);  // the largest step, too, which may be what bounds them
+    // The largest step, too, which may be what bounds them; or samples do.
+    if (options.signals_every_s > 0.0) {
+      options.step_s = std::min(options.step_s, options.signals_every_s);
+    }
+    refine(options);
     return options;
   }
   if (options.signals != nullptr && options.signals_every_s == 0.0 &&

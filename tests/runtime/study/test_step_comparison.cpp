@@ -162,6 +162,24 @@ TEST(StepComparison, ChosenStepsAreComparedWithATenthOfTheTolerance) {
   EXPECT_FALSE(finest.finish(10).has_value()) << "no tolerance is finer";
 }
 
+// Steps that end at samples are no shorter with a finer tolerance.
+TEST(StepComparison, ChosenStepsThatSamplesBoundAreComparedWithHalfOfThem) {
+  const StepAgreement own = agreement(scenario_of(
+      R"({"name": "sampled", "time": {"step": {"kind": "adaptive", "tolerance": 1e-2}, "end_s": 6},
+      "subsystems": [
+        {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1},
+         "inputs": {"force": {"kind": "signal", "signal": "u"}}},
+        {"name": "k", "type": "spring", "parameters": {"stiffness_N_per_m": 4}}],
+      "couplings": [{"kind": "connection", "ports": ["k.right", "m.port"]},
+                    {"kind": "fixed", "ports": ["k.left"]}],
+      "signals": {"every_s": 0.2, "blocks": [
+        {"name": "u", "kind": "gain", "signal": "m.velocity", "factor": -0.5}]},
+      "method": {"kind": "kick-drift", "order": 4}})"));
+  EXPECT_EQ(own.instants, 30);
+  EXPECT_GT(own.share, 1e-8);
+  EXPECT_LT(own.share, 1e-6);
+}
+
 /// A free chain of 50 masses, 100 states, that is pushed at one end.
 Scenario chain(const std::string& end_s) {
   return scenario_of(R"({"name": "chain", "time": {"step_s": 0.01, "end_s": )" + end_s +
