@@ -150,6 +150,7 @@ TEST(FmuPart, IsMatchedInUnitsOfAnySize) {
     Stepper stepper(system, o);
     stepper.step(200);
     EXPECT_NEAR(stepper.state(0)[1], pair.whole(kStep, 200), 1e-9) << unit;
+    EXPECT_LE(stepper.iterations().mean(), 5.0) << unit;
   }
 }
 
