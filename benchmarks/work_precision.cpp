@@ -64,7 +64,7 @@ struct Contender {
 
 long steps_at(double fewest, double knob) { return std::lround(fewest * std::exp2(knob)); }
 
-/// Equal steps of waves. With several stages the grid does not converge in 16 or 32: runs of these take minutes.
+/// Equal steps of waves. With several stages the grid does not converge in 16 or 32 within the limit of a run.
 double fewest_by_waves(const Problem& problem, int stages) {
   return !problem.linear && stages > 1 ? 64.0 : 16.0;
 }
