@@ -125,8 +125,9 @@ void add_run(Verb& top, RunArguments& run) {
               });
   verb.flag(
       "--strict",
-      "Exit code 1 also where the certificate is conditional, steps missed the tolerance, or the "
-      "summary calls the run poor, not resolved or its accuracy not known",
+      "Exit code 1 also where the certificate is conditional (but for parts whose energy nobody "
+      "knows, such as FMUs), steps missed the tolerance, or the summary calls the run poor, not "
+      "resolved or its accuracy not known",
       run.strict);
   verb.flag("--report", "Also write a page on the run: report.html in DIR", run.report);
   verb.flag("--profile",

@@ -70,8 +70,8 @@ void StepComparison::look_beneath(StepAgreement& out, const StepperOptions& fine
     const std::vector<StateRecord> other = ranges_of(second);
     std::vector<double> larger(states_), known(states_);
     std::size_t i = 0;
-    for_each_state(scenario_.system, [&](int part, std::size_t) {
-      const bool is_rounding = moves[static_cast<std::size_t>(part)] == Motion::rounding;
+    for_each_state(scenario_.system, [&](int, std::size_t) {
+      const bool is_rounding = moves[i] == Motion::rounding;
       known[i] = is_rounding ? 0.0 : other[i].range();
       if (doubts[i].is_small && known[i] > StepAgreement::kLeastOfKind * own[i].range())
         larger[i] = std::max(own[i].range(), known[i]);

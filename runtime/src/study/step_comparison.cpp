@@ -76,7 +76,7 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
     const auto* const shows = dynamic_cast<const ShowsMeans*>(&component);
     if (shows != nullptr && shows->is_mean(state))
       return scales.push_back({});  // at one time no two steps have the same
-    const Motion own = motion[static_cast<std::size_t>(part)];
+    const Motion own = motion[scales.size()];
     const double range = record.range(), least = StepAgreement::kLeastOfKind * kind_of(part, state);
     Scale scale;
     const bool is_judged = own == Motion::judged || own == Motion::unseen;
@@ -331,7 +331,7 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   out.samples_faster = has_unasked_rate(options_);
   if (out.samples_faster) out.limit = kFarOfSamples;
   std::vector<Scale> scales(states_);
-  std::vector<Motion> motion(system.parts().size(), Motion::judged);
+  std::vector<Motion> motion(states_, Motion::judged);
   std::vector<StateRecord> small = records;
   std::vector<double> finer_values;
   finer_values.reserve(values_.size());
@@ -373,8 +373,8 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   std::vector<Doubt> doubts;
   for_each_state(system, [&](int part, std::size_t state) {
     const std::size_t k = doubts.size();
-    const bool is_small = scales[k].too_small > 0.0 || records[k].range() == 0.0 ||
-                          motion[static_cast<std::size_t>(part)] != Motion::judged;
+    const bool is_small =
+        scales[k].too_small > 0.0 || records[k].range() == 0.0 || motion[k] != Motion::judged;
     doubts.push_back(
         {is_small, small[k].lasting(out.instants, out.limit).share, small[k].largest().share});
     if (const StateRecord::Difference at = records[k].largest(); at.share > out.instant_share) {
@@ -477,7 +477,7 @@ void StepComparison::judge_instant(StepAgreement& out) const {
   out.instant_share = std::max(share / out.error_of_difference, out.share);
 }
 
-/// By part: whether its motion is too small beside all energy of its island, as of what hangs at rest.
+/// By state: whether its motion is too small beside all energy of its island, as of what hangs at rest.
 std::vector<StepComparison::Motion> StepComparison::motion_of(
     const Stepper& finer, const std::vector<double>& values) const {
   constexpr std::size_t kRows = 64;  // looked at
@@ -505,29 +505,34 @@ std::vector<StepComparison::Motion> StepComparison::motion_of(
     }
     first += start.size();
   }
-  // What moves and stops between two rows stores nothing in either, but has travelled.
-  const auto travel_of = [&](std::size_t part, std::size_t first_state) {
-    const std::vector<double>& start = system.parts()[part].initial_state;
-    const Subsystem* const physics = system.parts()[part].port_hamiltonian();
-    const StateRows rows{times_, std::span(values).subspan(first_state), states_};
-    return physics == nullptr ? 0.0 : travel_J(*physics, start, options_.start_s, rows);
-  };
-  first = 0;
   for (std::size_t part = 0; part < out.size(); ++part) {
-    const std::size_t first_state = first;
-    first += system.parts()[part].initial_state.size();
     // Chosen steps hold a part to its own motion: a hundred ε of the amplitude of others are no rounding yet.
     const double of_doubles = options_.sizes ? 1e-14 : 1e-13;
     const double island_J = all_J[island_of(part)];
     if (moved_J[part] == 0.0 || moved_J[part] > kRowRounding * kRowRounding * island_J) continue;
-    moved_J[part] = std::max(moved_J[part], travel_of(part, first_state));
-    if (moved_J[part] > kRowRounding * kRowRounding * island_J) continue;
     const bool is_rounding = moved_J[part] <= of_doubles * of_doubles * island_J;
     out[part] = is_rounding ? Motion::rounding : Motion::too_small;
   }
   if (options_.sizes)
     find_unseen(system, moved_J, kFinerTolerance * options_.sizes->tolerance, out);
-  return out;
+
+  // What moves and stops between two rows stores nothing in either, but has travelled.
+  std::vector<Motion> by_state;
+  by_state.reserve(states_);
+  for (std::size_t part = 0; part < out.size(); ++part) {
+    const std::vector<double>& start = system.parts()[part].initial_state;
+    const Subsystem* const physics = system.parts()[part].port_hamiltonian();
+    const bool may_travel = physics != nullptr && out[part] != Motion::judged;
+    const StateRows rows{times_, std::span(values).subspan(by_state.size()), states_};
+    const std::vector<double> travel = may_travel
+                                           ? travel_J(*physics, start, options_.start_s, rows)
+                                           : std::vector<double>(start.size(), 0.0);
+    for (const double own_J : travel) {
+      const bool travels = own_J > kRowRounding * kRowRounding * all_J[island_of(part)];
+      by_state.push_back(travels ? Motion::judged : out[part]);
+    }
+  }
+  return by_state;
 }
 
 std::optional<StepAgreement> StepComparison::finish(std::int64_t steps, double moved_J,

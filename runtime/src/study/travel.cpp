@@ -34,22 +34,22 @@ std::vector<double> mobilities(const Subsystem& part, std::span<const double> x)
 
 }  // namespace
 
-double travel_J(const Subsystem& part, std::span<const double> start, double start_s,
-                const StateRows& rows) {
+std::vector<double> travel_J(const Subsystem& part, std::span<const double> start, double start_s,
+                             const StateRows& rows) {
   const std::vector<double> mobility = mobilities(part, start);
-  double most_J = 0.0;
-  for (std::size_t i = 0; i < mobility.size(); ++i) {
+  std::vector<double> out(start.size(), 0.0);
+  for (std::size_t i = 0; i < out.size(); ++i) {
     if (!(mobility[i] > 0.0)) continue;
     double before = start[i], before_s = start_s;
     for (std::size_t row = 0; row < rows.times_s.size(); ++row) {
       const double now = rows.values[row * rows.stride + i];
       const double rate = (now - before) / (rows.times_s[row] - before_s);
-      most_J = std::max(most_J, 0.5 * rate * rate / mobility[i]);
+      out[i] = std::max(out[i], 0.5 * rate * rate / mobility[i]);
       before = now;
       before_s = rows.times_s[row];
     }
   }
-  return most_J;
+  return out;
 }
 
 }  // namespace portwave

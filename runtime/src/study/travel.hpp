@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -14,9 +15,10 @@ struct StateRows {
   std::size_t stride;
 };
 
-/// The largest energy [J] at which states that store nothing, such as the position of a mass, can have travelled from
-/// row to row, beginning with `start` at `start_s`: that of the mean rates. 0 where the part does not tell.
-double travel_J(const Subsystem& part, std::span<const double> start, double start_s,
-                const StateRows& rows);
+/// By state, the largest energy [J] at which it can have travelled from row to row, beginning with `start` at `start_s`:
+/// that of its mean rates. 0 for states that store something, unlike the position of a mass, and where the part does not
+/// tell.
+std::vector<double> travel_J(const Subsystem& part, std::span<const double> start, double start_s,
+                             const StateRows& rows);
 
 }  // namespace portwave

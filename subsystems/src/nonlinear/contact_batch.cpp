@@ -3,6 +3,7 @@
 // with E(v) = Σ ±|k sᵐ| max(0, 1 ± a v) over its faces, k sᵐ that of the step from d to d + h v. E does not fall.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -85,8 +86,8 @@ class ContactBatch final : public LanewiseBatch,
   };
 
   void close(ClosedContact& own, const double* impedance) const {
-    std::vector<double> gamma;
-    for (int j = 0; j < wave_size(); ++j) gamma.push_back(impedance[j * stride()]);
+    std::array<double, 3> gamma{};  // along a line, in a plane or in space, or of two shafts
+    for (int j = 0; j < wave_size(); ++j) gamma[at(j)] = impedance[j * stride()];
     port_closures(own.part->signature(), step_s_, gamma.data(), own.ports);
     own.c = 0.0;
     for (int j = 0; j < wave_size(); ++j) {

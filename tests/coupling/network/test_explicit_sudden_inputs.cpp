@@ -38,7 +38,8 @@ double speed(const System& system, const Splitting& options, std::int64_t* halve
 TEST(ExplicitSuddenInputs, ComeInTime) {
   const double unit =
       2.0 * kForce_N / kMass_kg * kStep_s;  // what a step late costs; steps of h/64 are ramps
-  for (const double share : {0.003, 0.2, 0.5, 0.63, 0.9, 0.997}) {
+  // 0.1498 and 0.2867: about a sample of kicks and drifts.
+  for (const double share : {0.003, 0.1498, 0.2, 0.2867, 0.5, 0.63, 0.9, 0.997}) {
     const double middle_s = (4.0 + share) * kStep_s;
     const double exact = 2.0 * kForce_N / kMass_kg * (kSteps * kStep_s - middle_s);
     const auto expect_in_time = [&](double own, std::int64_t halved, const char* method) {

@@ -100,6 +100,21 @@ TEST(Transients, ABodyThatIsHitBetweenTwoRows) {
   }
 }
 
+/// Its speed in the rows is creep of rounding, of which no error is one of the run.
+TEST(Transients, TheSpeedOfABodyThatRestsInAllRowsIsNotJudged) {
+  const Seen own =
+      run(R"file({"name": "rest", "time": {"step_s": 0.05, "steps": 40}, "subsystems": [
+    {"name": "m", "type": "mass", "parameters": {"mass_kg": 1},
+     "inputs": {"force": "if(mod(t, 0.5) < 0.002, 300, 0)"}},
+    {"name": "f", "type": "coulomb_damper",
+     "parameters": {"friction_N": 40, "creep_speed_m_per_s": 0.0001}}],
+    "couplings": [{"kind": "connection", "ports": ["m.port", "f.end"]}],
+    "method": {"kind": "auto", "stages": 2}})file");
+  // Four times 2 ms under 260 N, and what .52 m/s slide on 40 N.
+  EXPECT_NEAR(own.rows.back()[0], 0.0156, 1e-6);
+  EXPECT_FALSE(own.agreement.is_far()) << own.agreement.state;
+}
+
 /// Pieces of a step have the size of the motion within it, in steps of half the size, too: those of a comparison are
 /// shorter. A slow mass carries a fast one, whose oscillation is over within some steps.
 TEST(Transients, AnOscillationThatEndsWithinSomeSteps) {

@@ -120,26 +120,34 @@ class ExplicitIsland {
   std::array<IslandState, kMostHalvings> halfway_;
 };
 
-/// Whether most of what a function does over a step happens between two of its values there.
+/// Whether most of what a function does over a step happens between two of its values there, or about one of them.
 class SuddenChange {
  public:
   /// Values in order of time.
   void see(double value) {
-    if (has_last_) {
+    if (count_ > 0) {
       const double change = std::abs(value - last_);
       most_ = std::max(most_, change);
+      // Two of two are all of it, and say nothing.
+      most_of_two_ = std::max(most_of_two_, change + before_);
       all_ += change;
+      before_ = change;
     }
     size_ = std::max(size_, std::abs(value));
     last_ = value;
-    has_last_ = true;
+    ++count_;
   }
-  bool is_sudden() const { return most_ > std::max(kSeen * size_, kMost * (all_ - most_)); }
+  bool is_sudden() const {
+    if (most_ > std::max(kSeen * size_, kMost * (all_ - most_))) return true;
+    return count_ > kFew &&
+           most_of_two_ > std::max(kSeen * size_, kMostOfTwo * (all_ - most_of_two_));
+  }
 
  private:
-  static constexpr double kSeen = 1e-3, kMost = 2.0;
-  bool has_last_ = false;
-  double last_ = 0.0, most_ = 0.0, all_ = 0.0, size_ = 0.0;
+  static constexpr double kSeen = 1e-3, kMost = 2.0, kMostOfTwo = 4.0;
+  static constexpr int kFew = 5;  // values
+  int count_ = 0;
+  double last_ = 0.0, before_ = 0.0, most_ = 0.0, most_of_two_ = 0.0, all_ = 0.0, size_ = 0.0;
 };
 
 /// States that decay by themselves and act on nothing, such as a spring and damper whose end is free.

@@ -214,11 +214,15 @@ bool is_better(const WayTrial& a, const WayTrial& b) {
   constexpr double kClearly = 0.9;  // smaller differences say nothing about the steps to come
   /// So much more late steps are worth an error that is smaller by 1/e, up to where a way is of no use.
   static constexpr double kDearer = 0.05, kHopeless = 0.6;
-  const auto worth = [](const WayTrial& trial) {
-    const double length = trial.keeps_deadline() ? 1.0 : std::max(trial.length, 1.0);
-    const double late = std::max(trial.missed - WayTrial::kMostMissed, 0.0);
-    return trial.error * length * length * std::exp(std::min(late, kHopeless) / kDearer);
+  const auto late = [](const WayTrial& trial) {
+    return std::max(trial.missed - WayTrial::kMostMissed, 0.0);
   };
+  const auto worth = [&late](const WayTrial& trial) {
+    const double length = trial.keeps_deadline() ? 1.0 : std::max(trial.length, 1.0);
+    return trial.error * length * length * std::exp(std::min(late(trial), kHopeless) / kDearer);
+  };
+  const bool is_hopeless = late(a) >= kHopeless;
+  if (is_hopeless != (late(b) >= kHopeless)) return !is_hopeless;
   return worth(a) < kClearly * kClearly * worth(b);
 }
 

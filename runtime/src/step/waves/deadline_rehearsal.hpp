@@ -20,8 +20,8 @@ struct WayTrial {
   bool keeps_deadline() const { return missed <= kMostMissed; }
 };
 
-/// Whether `a` is clearly better than `b`: it ends in time or, if both do, errs less; if neither does, errs so much
-/// less that it is worth the length of its steps.
+/// Whether `a` is clearly better than `b`: its error is smaller by so much that it is worth the share of its steps that
+/// are late, and their length. No error is worth it where seven of ten are late.
 bool is_better(const WayTrial& a, const WayTrial& b);
 
 /// What serves best where a deadline, or a pace, leaves little time. Where nearly all steps converge in it, what one would

@@ -126,10 +126,11 @@ bool WaveEngine::begins_in_parts() const {
 /// From where the whole step has come to on to `end_s`. A damped step with one stage leaves 1/(1 + hλ) of what a jump
 /// throws, wherever that lies, and so does half of it: the way behind a jump is taken in many parts, or where there are
 /// many jumps that behind the last one. In comparisons the way before the first one is, too: an input may have jumped
-/// where the step begins.
+/// where the step begins. The first of their parts is taken in octaves, since what a jump throws may be over within it.
 StepReport WaveEngine::step_past_inputs(double end_s, std::size_t cuts) {
   constexpr int kOfOneStage = 16, kOfMore = 4;
   constexpr std::size_t kMany = 16;
+  constexpr int kOctaves = 8;
   const int finer = options_.halves_once_more ? 2 : 1;
   const int behind = finer * (run_.stages() == 1 ? kOfOneStage : kOfMore);
   const double first_s = whole_->end_s - whole_->step_s;
@@ -145,7 +146,15 @@ StepReport WaveEngine::step_past_inputs(double end_s, std::size_t cuts) {
     const int parts = is_behind && may_damp() && !takes_pieces() ? behind : 1;
     const double size_s = (to_s - begin_s) / parts;
     if (pieces_) pieces_->restart();
-    for (int part = 1; part < parts; ++part) step_part(begin_s + part * size_s, size_s);
+    const bool is_graded = options_.halves_once_more && parts > 1;
+    for (int octave = is_graded ? kOctaves : 0; octave > 0; --octave) {
+      const double end = std::exp2(1 - octave), long_s = size_s * std::exp2(-octave);
+      if (octave == kOctaves) step_part(begin_s + long_s, long_s);
+      step_part(begin_s + end * size_s, long_s);
+    }
+    for (int part = is_graded ? 2 : 1; part < parts; ++part) {
+      step_part(begin_s + part * size_s, size_s);
+    }
     report = step_part(to_s, size_s);
     begin_s = to_s;
     if (!is_last) ++next;
