@@ -210,6 +210,8 @@ TEST(SimulatedTime, WhereNothingIsInTimeAnErrorMustBeWorthTheLengthOfTheSteps) {
   const WayTrial far_off{.error = 110.0, .missed = 0.03, .length = 0.9};
   EXPECT_TRUE(is_better({.error = 8e-4, .missed = 0.105, .length = 0.95}, far_off));
   EXPECT_FALSE(is_better({.error = 8e-4, .missed = 0.7, .length = 1.5}, far_off)) << "control";
+  EXPECT_FALSE(is_better({.error = 1e-12, .missed = 0.75, .length = 1.5}, far_off))
+      << "no error is worth it";
 }
 
 TEST(SimulatedTime, RunsAreRepeatedToTheBit) {
