@@ -12,8 +12,11 @@
 #include "parallel/threads/parallel_for_each.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
-// The widest vectors there are, chosen when the program starts; and optimised, whatever the rest is.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+// The widest vectors there are, chosen when the program starts; and optimised, whatever the rest is. Sanitizers are not
+// there yet when that is chosen, and their programs would not start.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define PORTWAVE_WIDEST
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define PORTWAVE_WIDEST __attribute__((optimize("O3"), target_clones("avx512f", "avx2", "default")))
 #else
 #define PORTWAVE_WIDEST

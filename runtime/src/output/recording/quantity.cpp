@@ -151,6 +151,9 @@ std::string unknown_quantity(const System& system, int part, const std::string& 
 }
 
 std::string unknown_in_cut(const CutName& cut, const std::string& name) {
+  if (name.ends_with(kCoenergy)) {
+    return fmt::format("subsystem {} is cut, and has no co-energy variables", in_quotes(cut.name));
+  }
   std::vector<std::string> names = {"storage"};
   for (const Port& port : cut.whole.ports) {
     names.push_back(port.name + ".effort");

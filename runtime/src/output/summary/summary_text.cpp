@@ -348,11 +348,14 @@ std::string certificate_text(const RunSummary& summary) {
         "in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
         certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J));
   }
-  if (!summary.unjudged_parts.empty()) {
-    const bool is_one = summary.unjudged_parts.size() == 1;
+  // A part whose energy at the start was given is judged by that where it gave more.
+  std::vector<std::string> unjudged = summary.unjudged_parts;
+  if (certificate.is_part_active) std::erase(unjudged, summary.worst_passivity_part);
+  if (!unjudged.empty()) {
+    const bool is_one = unjudged.size() == 1;
     lines.push_back(fmt::format(
-        "whether {} {} passive is not judged: {} energy is not known{}",
-        subsystems_text(summary.unjudged_parts), is_one ? "is" : "are", is_one ? "its" : "their",
+        "whether {} {} passive is not judged: {} energy is not known{}", subsystems_text(unjudged),
+        is_one ? "is" : "are", is_one ? "its" : "their",
         summary.holds_as_measured() ? ".\n               All that is measured kept its limits"
                                     : ""));
   }

@@ -302,6 +302,10 @@ TEST(ScenarioCutNames, WhatAProgramMisspellsIsToldInTheNamesOfThePart) {
   };
   const std::string quantity = said([&] { (void)find_quantity(cut, "beam.q31"); });
   EXPECT_NE(quantity.find("subsystem \"beam\" has nothing named \"q31\""), std::string::npos);
+  EXPECT_NE(said([&] {
+              (void)find_quantity(cut, "beam.q1.coenergy");
+            }).find("subsystem \"beam\" is cut, and has no co-energy variables"),
+            std::string::npos);
   EXPECT_NE(said([&] { (void)find_quantity(cut, "beem.q1"); }).find("Did you mean \"beam\"?"),
             std::string::npos);
   EXPECT_NE(said([&] { (void)cut.state("beem"); }).find("Did you mean \"beam\"?"),
