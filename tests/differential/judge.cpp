@@ -93,7 +93,7 @@ class Judge {
         balance.take(std::abs(defect), allowed, n, static_cast<Eigen::Index>(i));
         if (balance.ratio > before) worst_balance = defect;
         surplus[k] += p.change - p.supplied;
-        terms[k] += p.terms;
+        terms[k] += p.terms + p.of_forces;
       }
       for (std::size_t k = 0; k < islands; ++k) {
         share[k] = std::max(share[k], size[k]);

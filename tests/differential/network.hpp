@@ -30,7 +30,11 @@ struct Drive {
   /// What a midpoint step around `time_s` sees: the value there, and of a step that rises within it the mean.
   double in_step(double time_s, double step_s) const {
     const double begin_s = time_s - 0.5 * step_s, end_s = time_s + 0.5 * step_s;
-    if (kind != Kind::step || until_s <= begin_s || from_s >= end_s) return at(time_s);
+    const double rounding_s =
+        1e-15 * end_s;  // that an end of a step lies on a knot is not seen by its last bits
+    if (kind != Kind::step || until_s <= begin_s + rounding_s || from_s >= end_s - rounding_s) {
+      return at(time_s);
+    }
     const auto sum = [this](double t) {  // the integral up to t
       const double rising_s = std::clamp(t, from_s, until_s) - from_s;
       return amplitude *

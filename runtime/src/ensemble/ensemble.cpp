@@ -27,6 +27,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "step/sizes/input_changes.hpp"
 #include "step/staged_run.hpp"
 #include "step/stepper_options.hpp"
 #include "step/waves/tuner.hpp"
@@ -109,6 +110,9 @@ struct Ensemble::Impl {
           "steps in which one-sided parts change over, or motion begins that dies faster, are "
           "taken "
           "in pieces (\"integrator\": \"damped\" has none)";
+    } else if (run.integrators().damped_parts > 0 && StagedRun::can_return(*system) &&
+               InputChanges(run.stepped()).may_be_sudden()) {
+      obstacle = "damped steps are cut where inputs jump";
     } else if (nonlinear && (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {
       obstacle = "the interface equation of nonlinear parts keeps factors for each";
     } else {

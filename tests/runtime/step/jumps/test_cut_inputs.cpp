@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
@@ -253,6 +254,19 @@ TEST(CutInputs, OtherInputsCutNothing) {
     Stepper stepper(system, with(1));
     stepper.step(20);
     EXPECT_EQ(stepper.waves()->integrator().find("cut where"), std::string::npos);
+  }
+}
+
+TEST(CutInputs, ReplicasAreCutAsTheyWouldBeAlone) {
+  const double jump_s = 3.9 * kStep_s, h_lambda = 8.0;
+  for (const Signal& voltage : {knots_at(jump_s, jump_s), Signal::constant(kBefore_V)}) {
+    const System system = winding(voltage, h_lambda);
+    Ensemble ensemble(system, 3, with(1));
+    ensemble.step(4);
+    std::vector<double> state(static_cast<std::size_t>(ensemble.state_size()));
+    ensemble.get_state(2, state);
+    EXPECT_EQ(state[0], current_A(voltage, h_lambda, with(1), 4));
+    EXPECT_EQ(ensemble.in_lanes(), voltage.next_kink(0.0) > 1.0) << ensemble.execution();
   }
 }
 
