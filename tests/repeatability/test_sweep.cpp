@@ -46,6 +46,17 @@ TEST(RepeatabilityOfLinearisations, DoesNotDependOnTheGrain) {
   EXPECT_EQ(difference(expected, run(own, {.grain = Grain::per_part()})), "");
 }
 
+/// Steps that diodes and switches have taken in pieces: ranks decide that together.
+TEST(RepeatabilityOfPieces, HoldsOnRanks) {
+  const Case own = make_case("circuit", 20261305, 60);
+  const Record expected = run(own, {});
+  const Way way{.executor = ExecutorKind::automatic, .ranks = 2};
+  EXPECT_EQ(difference(expected, run(own, way)), "");
+  Case whole = own;
+  whole.options.method.waves().integrator = StageKind::gauss;
+  EXPECT_NE(difference(expected, run(whole, {})), "") << "control";
+}
+
 /// Kicks and drifts and Taylor series, steps of one size and chosen ones.
 TEST(RepeatabilityOfExplicitSteps, HoldsInEveryWay) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);

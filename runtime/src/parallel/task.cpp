@@ -78,6 +78,20 @@ bool Task::solve_slowly(const BatchRange& range, const StepArrays& s, bool first
   return false;
 }
 
+bool Task::note_failed(const BatchRange& range, int lane, const StepArrays& s, bool first) {
+  const int part = waves_.batch(range.batch).parts[at(std::min(lane, range.lanes.last - 1))];
+  PhaseStatus own;
+  find_failure_in(
+      range, s, [](int) { return true; }, own);
+  if (own.ok()) {
+    if (waves_.is_ignored(part)) return true;
+    own = {part, StepFault::not_converged, {}};
+  }
+  if (first) failure_ = {};
+  failure_.merge(std::move(own));
+  return false;
+}
+
 /// The port solves of a lane group into s.b_next; its record is then as it was before.
 PhaseStatus Task::solve_aside(const StepArrays& s, const BatchRange& group) const {
   const BatchSlot& slot = waves_.batch(group.batch);

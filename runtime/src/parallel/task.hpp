@@ -80,12 +80,7 @@ class Task {
     PhaseStatus lowest;
     for (const auto* ranges : {&shape_.edge, &shape_.core}) {
       for (const BatchRange& range : *ranges) {
-        const int group = waves_.batch(range.batch).batch->lane_group();
-        for (int first = range.lanes.first; first < range.lanes.last; first += group) {
-          const LaneRange lanes{first, std::min(first + group, range.lanes.last)};
-          PhaseStatus own = solve_aside(s, {range.batch, lanes});
-          if (!own.ok() && counts(own.part)) lowest.merge(std::move(own));
-        }
+        find_failure_in(range, s, counts, lowest);
       }
     }
     return lowest;
@@ -181,7 +176,11 @@ class Task {
   bool solve(const std::vector<TaskCalls::Call>& calls, const StepArrays& s) {
     bool sound = true;
     for (const TaskCalls::Call& call : calls) {
-      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.range, s, sound) && sound;
+      if (!call.bound) {
+        sound = solve_slowly(call.range, s, sound) && sound;
+      } else if (const int lane = call.bound(); lane >= 0) {
+        sound = note_failed(call.range, lane, s, sound) && sound;
+      }
     }
     return sound;
   }
@@ -190,6 +189,20 @@ class Task {
   /// says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const BatchRange& range, const StepArrays& s, bool first);
+  /// What the bound port solves of `range`, of which that in `lane` has failed, have met. Solves nothing again: others
+  /// in the same lanes would go on from other warm starts.
+  bool note_failed(const BatchRange& range, int lane, const StepArrays& s, bool first);
+  /// Of the port solves of a range, as find_failure.
+  template <class Counts>
+  void find_failure_in(const BatchRange& range, const StepArrays& s, const Counts& counts,
+                       PhaseStatus& lowest) const {
+    const int group = waves_.batch(range.batch).batch->lane_group();
+    for (int first = range.lanes.first; first < range.lanes.last; first += group) {
+      const LaneRange lanes{first, std::min(first + group, range.lanes.last)};
+      PhaseStatus own = solve_aside(s, {range.batch, lanes});
+      if (!own.ok() && counts(own.part)) lowest.merge(std::move(own));
+    }
+  }
   template <class IsMarked>
   bool commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseStatus& failure);
   // Kept out of `commit`, which would otherwise need a stack frame for its failures.

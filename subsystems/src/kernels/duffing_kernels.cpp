@@ -28,12 +28,33 @@ struct Lanes {
                                    kStepCount + kSpringCount * kSprings + kMassCount * mass + i);
   }
 
+  /// What is left of a lane's cubic at d, and what may be left: 1e-14 of its terms.
+  struct Left {
+    V value, most;
+  };
+  [[gnu::always_inline]] static Left left_of(const Cubic<W>& cubic, V r, V d) {
+    const auto& [c3, c2, c1, c0] = cubic;
+    const V value = fma(fma(fma(c3, d, c2), d, c1), d, c0 - r);
+    const V size = fma(abs(d), fma(abs(d), fma(abs(d), c3, abs(c2)), c1), abs(c0) + abs(r));
+    return {abs(value), V::all(1e-14) * size};
+  }
+  /// Solves once more, from where they are, lanes in which too much is left; others stay.
+  [[gnu::noinline]] static bool solve_again(const Cubic<W>& cubic, V r, CubicSolution<W>& last) {
+    const Left left = left_of(cubic, r, last.root);
+    CubicSolution<W> again = last;
+    const bool solved = solve_cubic(cubic, r, again);
+    last.root = where_at_most(left.value, left.most, last.root, again.root);
+    last.inverse = where_at_most(left.value, left.most, last.inverse, again.inverse);
+    return solved;
+  }
+
   /// The root of the cubic for r, from that of the lane's last solve. False when a lane did not
   /// converge.
   [[gnu::always_inline]] static bool solve(const Cubic<W>& cubic, V r, double* record, V& root) {
     CubicSolution<W> last{V::load(record + kWarmIncrement * W), V::load(record + kWarmDrive * W),
                           V::load(record + kWarmInverse * W)};
-    const bool solved = solve_cubic(cubic, r, last);
+    bool solved = solve_cubic(cubic, r, last);
+    if (!solved) solved = solve_again(cubic, r, last);
     last.root.store(record + kWarmIncrement * W);
     last.drive.store(record + kWarmDrive * W);
     last.inverse.store(record + kWarmInverse * W);
@@ -62,10 +83,8 @@ struct Lanes {
     }
     if (solved) return W;
     // Which lane: the one whose root does not satisfy its own test, or is not a number.
-    const auto& [c3, c2, c1, c0] = cubic;
-    const V value = fma(fma(fma(c3, d, c2), d, c1), d, c0 - r);
-    const V size = fma(abs(d), fma(abs(d), fma(abs(d), c3, abs(c2)), c1), abs(c0) + abs(r));
-    return first_above(abs(value), V::all(1e-14) * size);
+    const Left left = left_of(cubic, r, d);
+    return first_above(left.value, left.most);
   }
 
   /// Coefficients of the cubic and b⁰ at the state in the record. It is solved for the increment

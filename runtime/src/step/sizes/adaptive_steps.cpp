@@ -26,6 +26,9 @@ constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
 constexpr double kByOneRung = 1.01;
 /// An error that is a sudden one.
 constexpr double kSudden = 8.0;
+/// Steps shorter than this share of the largest one may resolve less than their estimate sees: the rounding of waves,
+/// or what the inner iteration leaves, in rates that h divides. No error is larger there than all motion.
+constexpr double kTiny = 1e-6, kOfTiny = 0.01;
 /// Limit of the size of later trial steps, relative to the first one.
 constexpr double kOfFirst = 1.5;
 /// Steps that a comparison with halves speaks for.
@@ -223,6 +226,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   const int rejected = report.rejected_steps;
   const double start_s = trials_.time_s();
   double error = kInfinite;
+  bool is_rounding = false;
   try {
     trials_.use(next.step_s);
     report = trials_.attempt_to_commit(start_s);
@@ -235,6 +239,11 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
       const double scale_J = estimate_.scale_J(estimate_.kind_of(behind.part));
       const double late = std::sqrt(behind.energy_J / scale_J) / tolerance_;
       if (std::isfinite(late)) error = std::max(error, late);
+    }
+    if (next.step_s < kTiny * largest_s_ && error > kOfTiny) {
+      const double moved = estimate_.motion(trials_.record(), trials_.next()) / tolerance_;
+      is_rounding = moved < error;
+      error = std::min(error, std::max(kOfTiny, moved));
     }
   } catch (const StepError& failure) {
     if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
@@ -259,6 +268,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   report.rejected_steps = rejected;
   report.error = error * share_;
   expect_progress(start_s, reached_s);
+  expect_more_than_rounding(next.step_s, is_rounding);
   trials_.commit(report, reached_s);
   estimate_.accept(trials_.record());
   if (own_) own_->note(trials_.record());
@@ -464,6 +474,18 @@ void AdaptiveSteps::expect_progress(double start_s, double end_s) {
                 spacing_s);
   fail(fmt::format("{} steps of {:.3g} s and the like did not get beyond {:.17g} s{}", standing_,
                    statistics_.last_s, end_s, late));
+}
+
+/// Steps that are so short that their errors are rounding may be needed where a part changes over, but not forever.
+void AdaptiveSteps::expect_more_than_rounding(double step_s, bool is_rounding) {
+  constexpr int kMostInARow = 5000;
+  if (!(step_s < kTiny * largest_s_)) rounded_ = 0;
+  if (!is_rounding || ++rounded_ <= kMostInARow) return;
+  fail(
+      fmt::format("{} steps of {:.3g} s and the like moved less than rounding makes of the "
+                  "difference of their stages: a tolerance "
+                  "of {:g} is below what steps so short resolve",
+                  rounded_, step_s, smooth_));
 }
 
 }  // namespace portwave

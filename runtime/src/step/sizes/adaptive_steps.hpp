@@ -137,6 +137,7 @@ class AdaptiveSteps {
   [[noreturn]] void give_up(double step_s, double error) const;
   [[noreturn]] void fail(const std::string& why) const;
   void expect_progress(double start_s, double end_s);
+  void expect_more_than_rounding(double step_s, bool is_rounding);
 
   Of of_;
   StepTrials& trials_;
@@ -182,6 +183,7 @@ class AdaptiveSteps {
   AlignedVector coarse_;
   std::size_t record_size_;
   std::int64_t standing_ = 0;  // steps that did not change the time
+  int rounded_ = 0;  // tiny ones whose errors were rounding, since the last one that was not tiny
   double left_error_ = 0.0;
   StepSizeStatistics statistics_;
 };

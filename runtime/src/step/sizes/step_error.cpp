@@ -312,6 +312,25 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
   return worst;
 }
 
+double StepErrorEstimate::motion(const double* record, const double* next) {
+  double most = 0.0;
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    waves_.get_state(part, record, other_.data());
+    waves_.get_state(part, next, x_.data());
+    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+    for (int i = 0; i < n; ++i) other_[at(i)] = x_[at(i)] - other_[at(i)];
+    try {
+      const double energy = energy_between(part, x_.data(), other_.data());
+      const double scale = kinds_[at(kind_of_part_[at(part)])].next_J;
+      most = std::max(most, energy > 0.0 ? energy / scale : 0.0);
+      if (std::isnan(energy)) return kInfinity;
+    } catch (const std::exception&) {  // of a callback, outside its domain
+      return kInfinity;
+    }
+  }
+  return std::sqrt(most);
+}
+
 /// The largest energies of motion of two attempts, by island: in island_J_ for the comparison of the
 /// two, and in attempt_J_, to stay, where they agree.
 void StepErrorEstimate::measure_attempts(const double* other, const double* next) {

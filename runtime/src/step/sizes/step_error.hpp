@@ -111,6 +111,8 @@ class StepErrorEstimate {
   /// √ of the largest share of energy in the difference of the states of two records, `next` being
   /// the better one.
   double distance(const double* other, const double* next, const double* a);
+  /// Likewise of all that moves from `record` to `next`, in the scales of the error found last.
+  double motion(const double* record, const double* next);
 
   /// The smallest energy, of parts of a kind, used in a comparison so far [J]; 0 if nothing has moved
   /// yet.

@@ -74,8 +74,13 @@ const InterfaceSolver& InterfaceSolvers::exchange(double old_step_s) {
 }
 
 void InterfaceSolvers::archive(StateArchive& archive, double step_s) {
+  // Where parts have changed since, the solvers of other sizes are made again when they are needed.
+  const auto other = others_.find(step_s);
   const bool is_current = step_s == waves_.step_s();
-  (is_current ? *current_ : *others_.at(step_s)).archive(archive);
+  bool is_there = is_current || other != others_.end();
+  archive.value(is_there);
+  if (is_there) return (is_current ? *current_ : *other->second).archive(archive);
+  if (archive.reads()) current_ = make();  // of the size that is read
 }
 
 }  // namespace portwave

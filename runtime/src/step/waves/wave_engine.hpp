@@ -260,8 +260,8 @@ class WaveEngine final : public StepEngine,
   /// Whether every step reads states or waves of parts that other processes step.
   bool looks_at_all() const {
     if (together().is_alone()) return false;
-    return sizes_ || change_over_ || has_extrapolated_start_ || options_.certify == Certify::full ||
-           is_watched();
+    return sizes_ || pieces_ || change_over_ || has_extrapolated_start_ ||
+           options_.certify == Certify::full || is_watched();
   }
   /// Whether the step is checked for unresolved motion. All ranks decide the same.
   bool is_watched() const {

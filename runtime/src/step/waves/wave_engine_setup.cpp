@@ -98,7 +98,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
   const bool looks_at_substeps = run_.may_throw_substeps() && together().is_alone();
   if ((run_.may_change_over() || looks_at_substeps) && together().has_whole())
     change_over_.emplace(run_, options_.step_s);
-  if (run_.may_overshoot() && together().is_alone()) {
+  if (run_.may_overshoot() && together().has_whole()) {
     const bool is_damped = run_.integrators().damped_parts > 0;
     const StageRule rule = is_damped ? damped(run_.rule()) : run_.rule();
     pieces_.emplace(static_cast<StepTrials&>(*this), waves_, system, rule,

@@ -435,6 +435,36 @@ TEST(IdealSwitches, WithMoreStagesAndWithChosenSizesTheyAreMoreExact) {
   EXPECT_LE(open_share(chosen), 1e-12);
 }
 
+// A coil of 10 µH whose current dies in every period: both ideal parts then block, and what waves round is all that flows.
+// Chosen steps leave that at once. Where the tolerance is below what such steps resolve the run ends.
+TEST(IdealSwitches, ChosenStepsLeaveTheEndOfACurrent) {
+  const auto run = [](double tolerance) {
+    Circuit circuit;
+    circuit.source("v", Signal::constant(12.0), 1, 0)
+        .ideal_switch("s", Signal::expression("mod(t, 1e-5) < 2e-6"), 1, 2)
+        .branch("d", "ideal_diode", {}, 0, 2)
+        .branch("l", "inductor", {{"inductance_H", 1e-5}, {"resistance_ohm", 0.05}}, 2, 3)
+        .branch("c", "capacitor", {{"capacitance_F", 1e-4}, {"leakage_S", 0.01}}, 3, 0);
+    StepperOptions options = steps_of(3e-6, 3);
+    options.sizes = StepSizes{.tolerance = tolerance};
+    Stepper stepper(circuit.build(), options);
+    while (stepper.step_if_before(3e-4) && stepper.step_index() < 100'000) {
+    }
+    EXPECT_EQ(stepper.time_s(), 3e-4);
+    return std::pair(stepper.state("l")[0], voltage(stepper));
+  };
+  const auto coarse = run(1e-5), fine = run(1e-7);
+  EXPECT_NEAR(coarse.first, fine.first, 1e-4);
+  EXPECT_NEAR(coarse.second, fine.second, 1e-4);
+  try {
+    run(1e-10);
+    ADD_FAILURE() << "no rounding";
+  } catch (const StepError& error) {
+    EXPECT_NE(std::string(error.what()).find("moved less than rounding"), std::string::npos)
+        << error.what();
+  }
+}
+
 // Nothing is dissipated but in the resistor, and by the steps.
 TEST(IdealSwitches, DissipateNothing) {
   StepperOptions options = steps_of(1e-4);

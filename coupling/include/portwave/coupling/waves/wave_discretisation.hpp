@@ -190,6 +190,9 @@ class WaveDiscretisation {
   /// Failures of these parts do not count from now on, by part: 1 where it is ignored; empty: none is.
   /// Their waves and states are then meaningless.
   void set_ignored(std::vector<char> parts) { ignored_ = std::move(parts); }
+  bool is_ignored(int part) const {
+    return !ignored_.empty() && ignored_[static_cast<std::size_t>(part)] != 0;
+  }
 
  private:
   struct DrivenInput {
@@ -202,9 +205,6 @@ class WaveDiscretisation {
 
   static int input_before_stages(const DrivenInput& driven);
   void gather_island_groups(std::span<const int> order, bool together);
-  bool is_ignored(int part) const {
-    return !ignored_.empty() && ignored_[static_cast<std::size_t>(part)] != 0;
-  }
   void add_batch(const std::vector<int>& parts);
   void put_in_force(Preparation preparation);
   std::unique_ptr<StepBatch> made_batch(const BatchSlot& slot) const;
