@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -249,6 +251,7 @@ class MjcfReader : MjcfAttributes {
       note(fmt::format("joint {}: its coordinate counts from ref = {}", in_quotes(out.name),
                        reference));
     }
+    references_[out.name] = reference;
     out.spring_rest = own_unit(real_of(one, "springref").value_or(0.0)) - reference;
     if (!has_friction_) out.friction = 0.0;
     if (const auto range = reals(one, "range", 2); range && has_limits_ && is_limited(one)) {
@@ -275,8 +278,8 @@ class MjcfReader : MjcfAttributes {
       fail(one, "range of a ball joint is not read: take it out");
   }
 
-  bool is_limited(const Element& one) {
-    const std::string limited = text(one, "limited").value_or("auto");
+  bool is_limited(const Element& one, const char* attribute = "limited") {
+    const std::string limited = text(one, attribute).value_or("auto");
     return limited == "true" || (limited == "auto" && auto_limits_);
   }
 
@@ -448,12 +451,38 @@ class MjcfReader : MjcfAttributes {
     servo.name = name + "_servo";
     servo.proportional = is_position ? real_of(one, "kp").value_or(1.0) * gear * gear : 0.0;
     servo.derivative = real_of(one, "kv").value_or(is_position ? 0.0 : 1.0) * gear * gear;
-    note(fmt::format("{} is a sampled controller whose target is 0", place_of(one)));
+    const double control = nearest_control(one, is_position, *found);
+    if (is_position) servo.target = control / gear - references_[name];
+    if (!is_position && control != 0.0) {
+      fail(one, "ctrlrange must not exclude 0: a speed to keep is not read");
+    }
+    note(fmt::format("{} is a sampled controller whose target is {}", place_of(one),
+                     is_position ? servo.target : 0.0));
     found->servo = std::move(servo);
+  }
+
+  /// That which is allowed and nearest to 0, of a servo; in its own coordinate, with `ref` and gear.
+  double nearest_control(const Element& one, bool is_position, const RobotJoint& joint) {
+    std::optional<std::pair<double, double>> allowed;
+    if (const auto range = reals(one, "ctrlrange", 2); range && is_limited(one, "ctrllimited")) {
+      if (!((*range)[0] < (*range)[1])) {
+        fail(one, fmt::format("ctrlrange must grow, got {}", in_quotes(*text(one, "ctrlrange"))));
+        return 0.0;
+      }
+      allowed = {(*range)[0], (*range)[1]};
+    } else if (const double share = real_of(one, "inheritrange").value_or(0.0);
+               is_position && share > 0.0 && joint.limit.lower) {
+      const double middle = 0.5 * (*joint.limit.lower + *joint.limit.upper),
+                   reach = 0.5 * share * (*joint.limit.upper - *joint.limit.lower),
+                   reference = references_[joint.name];
+      allowed = {reference + middle - reach, reference + middle + reach};
+    }
+    return allowed ? std::clamp(0.0, allowed->first, allowed->second) : 0.0;
   }
 
   Robot out_;
   std::set<std::string> taken_, links_ = {kWorld};
+  std::map<std::string, double> references_;  ///< `ref` by joint, in rad or m
   int bodies_ = 0, contacts_ = 0;
   bool has_limits_ = true, has_friction_ = true;  ///< not disabled
 };

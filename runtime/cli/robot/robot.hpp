@@ -45,6 +45,7 @@ struct RobotMimic {
 struct RobotServo {
   std::string name;
   double proportional = 0.0, derivative = 0.0;
+  double target = 0.0;  ///< coordinate of the joint
 };
 
 struct RobotJoint {

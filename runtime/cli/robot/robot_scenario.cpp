@@ -505,7 +505,7 @@ class RobotWriter {
                 {"measurement", fmt::format("{}.{}_{}", parts_.owner_of(joint.name), joint.name,
                                             joint.turns() ? "angle" : "position")},
                 {"proportional", scale * gains.proportional}};
-    if (!options_.hold) own["setpoint"] = 0.0;
+    if (!options_.hold) own["setpoint"] = joint.servo->target;
     if (gains.integral != 0.0) own["integral"] = scale * gains.integral;
     if (gains.derivative != 0.0) own["derivative"] = scale * gains.derivative;
     if (gains.filter_s != 0.0) own["derivative_filter_s"] = gains.filter_s;

@@ -178,6 +178,8 @@ TEST_F(CliImportMjcf, RefusesActuatorsThatCannotBe) {
                        "line 2, <motor> \"m\": gear must not begin with 0"));
   EXPECT_TRUE(contains(error("<position name=\"p\" joint=\"j\" kp=\"-3\"/>"),
                        "line 2, <position> \"p\": kp must be >= 0, got -3"));
+  EXPECT_TRUE(contains(error("<velocity joint=\"j\" kv=\"3\" ctrlrange=\"1 2\"/>"),
+                       "ctrlrange must not exclude 0: a speed to keep is not read"));
   EXPECT_TRUE(contains(error("<velocity name=\"v\" joint=\"j\" kv=\"-1\"/>"),
                        "line 2, <velocity> \"v\": kv must be >= 0, got -1"));
   EXPECT_TRUE(contains(error("<motor name=\"m\" joint=\"j\" forcerange=\"5 -5\"/>"),
@@ -214,6 +216,16 @@ TEST_F(CliImportMjcf, ServosActAtTheirJoints) {
   EXPECT_EQ(block["proportional"], 160.0);
   EXPECT_EQ(block["derivative"], 16.0);
   EXPECT_EQ(block["maximum"], 6.0);
+  // MuJoCo's coordinate is 1 as drawn, where ours is 0; its control is 0, or what is allowed beside it, over the gear.
+  EXPECT_EQ(block["setpoint"], -1.0);
+  const auto target_with = [&](const std::string& range) {
+    std::string own = model;
+    own.replace(own.find("forcerange"), 0, range + " ");
+    return scenario(own)["signals"]["blocks"][0]["setpoint"].get<double>();
+  };
+  EXPECT_EQ(target_with("ctrlrange=\"1 3\""), -0.5);
+  EXPECT_EQ(target_with("ctrlrange=\"1 3\" ctrllimited=\"false\""), -1.0);
+  EXPECT_EQ(target_with("ctrlrange=\"-3 1\""), -1.0);
   EXPECT_TRUE(contains(import(model).err, "\"j\": its coordinate counts from ref = 1"));
   made["signals"]["blocks"][0]["setpoint"] = 0.02;
   const CsvTable table = run_scenario(made);
