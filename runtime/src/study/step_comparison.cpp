@@ -31,6 +31,8 @@ namespace {
 constexpr std::int64_t kMostWork = 5'000'000;
 /// Of these as many are kept; where a run has more, those of every second, fourth, … step.
 constexpr std::size_t kMostKept = 500'000;
+/// Chosen steps of a finer run: so many times those of the run that it is compared with, and some more.
+constexpr std::int64_t kMostTimes = 64, kFewSteps = 5000;
 /// What is held over steps is late by half of one: half of its error shows.
 constexpr double kFarOfSamples = 0.5 * StepAgreement::kFar;
 
@@ -337,6 +339,9 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   finer_values.reserve(values_.size());
   try {
     FinerRun run(scenario_, finer, states_);
+    // A tenth of the tolerance takes ten times as many steps at most, unless it is out of reach.
+    const std::int64_t most = kMostTimes * last_step_ + kFewSteps;
+    run.end_after(most);
     const bool is_of_first = is_of_first_order_ || is_of_first_order(run.stepper());
     if (is_of_first) out.limit = std::min(out.limit, StepAgreement::kFarOfFirstOrder);
     const bool has_same_stages = stages_of(run.stepper()) == stages_;
@@ -351,6 +356,12 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
       if (finer.interrupted && finer.interrupted()) break;
       const std::span<const double> x =
           run.states_at(times_[row], run.steps_between(stride_, options_.step_s));
+      if (run.is_spent()) {
+        out.failure =
+            fmt::format("it has taken {} steps by {:.6g} s, where this one takes {} in all", most,
+                        run.stepper().time_s(), last_step_);
+        break;
+      }
       finer_values.insert(finer_values.end(), x.begin(), x.end());
       const double* const own = values_.data() + row * states_;
       for (std::size_t k = 0; k < states_; ++k) {

@@ -470,13 +470,20 @@ class StepDifferentiator::Own {
       }
     }
     if (worst <= kSame) return;
-    throw std::runtime_error(
-        fmt::format("the step is not that of the coupled equations: state \"{}\" of part \"{}\" "
-                    "differs by {:.1e} of its size. Its "
-                    "iteration did not converge, the guard acted, or a one-sided part changed over "
-                    "within the step",
-                    system_.parts()[at(part)].component->signature().states[at(state)].name,
-                    name(part), worst));
+    // Parts that `auto` damps in single steps, or steps that it cuts.
+    const std::string integrator = stepper_.waves()->integrator();
+    const std::string why =
+        integrator.empty()
+            ? ""
+            : fmt::format(", or the integrator has damped parts in this step alone, or cut it ({})",
+                          integrator);
+    throw std::runtime_error(fmt::format(
+        "the step is not that of the coupled equations: state \"{}\" of part \"{}\" differs by "
+        "{:.1e} of its size. Its iteration did not converge, the guard acted, a one-sided part "
+        "changed over within the step{}. Remedies: \"integrator\": \"gauss\" or \"damped\" for all "
+        "steps (/method), a smaller /method/tolerance, inputs that jump between steps",
+        system_.parts()[at(part)].component->signature().states[at(state)].name, name(part), worst,
+        why));
   }
 
   StepDerivatives differentiated() {
