@@ -111,8 +111,9 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const
   }
   for (const Entry& entry : entries) {
     if (archive.reads()) {
+      const bool is_new = !has(entry.step_s);
       switch_to(entry.step_s, waves);
-      visit.switched(entry.step_s);
+      visit.switched(entry.step_s, is_new);
     }
     const auto level = std::ranges::find(levels_, entry.step_s, &Level::step_s);
     // In the order of the archive, so that an archive of the result equals it.

@@ -46,8 +46,9 @@ class StepLevels {
   int count() const { return static_cast<int>(levels_.size()); }
   /// Callbacks for each step size as it is archived.
   struct Visit {
-    std::function<void(double step_s)> switched;  ///< reading: it has been put in force
-    std::function<void(double step_s)> tuned;     ///< after what tuning has made of it
+    std::function<void(double step_s, bool is_new)>
+        switched;                              ///< reading: it has been put in force
+    std::function<void(double step_s)> tuned;  ///< after what tuning has made of it
   };
   /// All prepared step sizes with the results of tuning, the current one last. Reading: each is put in force
   /// in `waves` in turn; others are discarded. Errors: ConfigError.

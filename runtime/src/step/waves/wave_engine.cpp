@@ -452,7 +452,7 @@ void WaveEngine::use(double step_s) {
   together().fetch();
   const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
   const double old_step_s = waves_.step_s();
-  levels_.switch_to(step_s, waves_);
+  switch_level(step_s);
   if (double* const column = step_.ledger().columns().numerical_dissipation_J; column != nullptr) {
     // Batches of another size may have no damped stages, and leave it as it is.
     std::fill_n(column, waves_.entry_count(), 0.0);

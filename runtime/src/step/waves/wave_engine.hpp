@@ -238,6 +238,9 @@ class WaveEngine final : public StepEngine,
   void set_damped(std::span<const int> parts, bool damped);
   void archive_damping(StateArchive& archive);
   void arrange_damping(std::span<const char> states);
+  void arrange_batches(std::span<const char> states);
+  void switch_level(double step_s);
+  void arrange_new_level();
   void refuse_with_ranks() const;
   void expect_own(int part) const;
   /// Errors: std::out_of_range.

@@ -150,7 +150,8 @@ void WaveEngine::archive_levels(StateArchive& archive) {
     if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
     rebind();
   };
-  const auto switched = [&](double own_s) {
+  const auto switched = [&](double own_s, bool is_new) {
+    if (is_new) arrange_new_level();
     if (own_s == in_force_s) return;
     if (auto& interface = step_.interface()) interface->exchange(in_force_s);
     is_changed = true;
@@ -191,8 +192,15 @@ void WaveEngine::archive_damping(StateArchive& archive) {
   change_over_->take(kept);
 }
 
-/// Makes the batches of parts that may be damped as they are after these have been: `states` as ChangeOver::Kept.
 void WaveEngine::arrange_damping(std::span<const char> states) {
+  arrange_batches(states);
+  levels_.leave_others();
+  if (auto& interface = step_.interface()) interface->forget_others();
+  take_over_maps();
+}
+
+/// Makes the batches of parts that may be damped as they are after these have been: `states` as ChangeOver::Kept.
+void WaveEngine::arrange_batches(std::span<const char> states) {
   const std::span<const int> parts = change_over_->parts();
   std::vector<int> batches;
   for (const int part : parts) {
@@ -212,9 +220,21 @@ void WaveEngine::arrange_damping(std::span<const char> states) {
   };
   exchange(1, 3, true);
   exchange(1, 2, false);
-  levels_.leave_others();
-  if (auto& interface = step_.interface()) interface->forget_others();
-  take_over_maps();
+}
+
+/// Steps of a size that is new have batches that are made for damped lanes, too, once others have.
+void WaveEngine::switch_level(double step_s) {
+  const bool is_new = !levels_.has(step_s);
+  levels_.switch_to(step_s, waves_);
+  if (is_new) arrange_new_level();
+}
+
+void WaveEngine::arrange_new_level() {
+  if (!change_over_) return;
+  const std::vector<char> states = change_over_->kept().states;
+  if (std::ranges::all_of(states, [](char own) { return own == 0; })) return;
+  arrange_batches(states);
+  step_.stale() = true;
 }
 
 bool WaveEngine::has_impedance(std::span<const double> by_port) const {
