@@ -1,6 +1,5 @@
 // portwave study budget
 
-#include <optional>
 #include <ostream>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <ostream>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

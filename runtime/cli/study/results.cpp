@@ -1,6 +1,5 @@
 #include "study/results.hpp"
 
-#include <filesystem>
 #include <initializer_list>
 #include <ostream>
 

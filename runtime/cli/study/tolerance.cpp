@@ -1,6 +1,5 @@
 // portwave study tolerance
 
-#include <optional>
 #include <ostream>
 #include <string_view>
 
