@@ -269,14 +269,12 @@ def add_block_kind(
     numbers: Sequence[tuple[str, float]],
 ) -> None: ...
 
-def scenario_notes(
-    text: str, folder: str, allow_plugins: bool, overrides: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]]: ...
+# The text of a scenario, its folder, whether it may load plugins, and what replaces its values.
+Given = tuple[str, str, bool, Sequence[tuple[str, str]]]
+
+def scenario_notes(given: Given) -> list[tuple[str, str]]: ...
 def study_budget(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
+    given: Given,
     budgets: Sequence[int],
     methods: Sequence[str],
     impedances: Sequence[str],
@@ -284,35 +282,20 @@ def study_budget(
     threads: int,
 ) -> str: ...
 
-def study_rate(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
-    steps: int,
-    limit: int,
-) -> str: ...
+def study_rate(given: Given, steps: int, limit: int) -> str: ...
 
 def study_order(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
+    given: Given,
     steps_s: Sequence[float],
     methods: Sequence[str] | None,
     repeat: int,
     threads: int,
 ) -> str: ...
 
-def study_accuracy(
-    text: str, folder: str, allow_plugins: bool, overrides: Sequence[tuple[str, str]], whole: bool
-) -> dict[str, Any] | None: ...
+def study_accuracy(given: Given, whole: bool) -> dict[str, Any] | None: ...
 
 def study_tolerance(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
+    given: Given,
     tolerances: Sequence[float],
     stages: Sequence[int],
     repeat: int,
@@ -320,17 +303,14 @@ def study_tolerance(
 ) -> str: ...
 
 def study_iteration(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
+    given: Given,
     iterations: int,
     windows: int,
     start_error: tuple[float, float] | None,
 ) -> str: ...
 
 def study_scaling(
-    systems: Sequence[tuple[str, str, bool, Sequence[tuple[str, str]]]],
+    systems: Sequence[Given],
     threads: Sequence[int],
     executors: Sequence[str],
     repetitions: int,
@@ -358,10 +338,4 @@ def write_fmu(
 
 def write_ssp(text: str, folder: str, out: str, allow_plugins: bool) -> list[str]: ...
 
-def tune(
-    text: str,
-    folder: str,
-    allow_plugins: bool,
-    overrides: Sequence[tuple[str, str]],
-    rule: str,
-) -> str: ...
+def tune(given: Given, rule: str) -> str: ...

@@ -10,7 +10,7 @@ import numpy as np
 from . import _portwave
 from .arrays import Floats, as_floats, flag, number, whole
 from .arrays import dimensions as count_dimensions
-from .errors import UnknownName, errors_that_name, issue_warnings
+from .errors import errors_that_name, issue_warnings, unknown_names
 from .system import System, pointers, scenario_of
 
 _MOST_TOLD = 8
@@ -91,23 +91,20 @@ class Ensemble:
             values[:, k] = column
         own = scenario_of(system)
         text, matrices = own._handed_over()
-        try:
-            with errors_that_name(own.part_at):
-                self._core = _portwave.Ensemble(
-                    text,
-                    str(own.folder),
-                    matrices,
-                    list(pointers(overrides or {})),
-                    replicas,
-                    list(columns),
-                    values,
-                    whole(threads, "`threads`"),
-                    whole(chunk, "`chunk`"),
-                    flag(certify, "`certify`"),
-                    own._may_load_plugins(),
-                )
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
+        with unknown_names, errors_that_name(own.part_at):
+            self._core = _portwave.Ensemble(
+                text,
+                str(own.folder),
+                matrices,
+                list(pointers(overrides or {})),
+                replicas,
+                list(columns),
+                values,
+                whole(threads, "`threads`"),
+                whole(chunk, "`chunk`"),
+                flag(certify, "`certify`"),
+                own._may_load_plugins(),
+            )
         issue_warnings(self._core.notes)
         # Pieces of a part that is cut hold copies of states: where each state is kept and copied.
         self._kept, self._copies = self._core.state_places
@@ -367,10 +364,8 @@ class Ensemble:
             The value is not allowed; the message names the replica, and nothing has changed.
         """
         replica = self._number(replica)
-        try:
+        with unknown_names:
             self._core.set_parameter(replica, path, number(value, path))
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
 
     def parameter(self, replica: int, path: str) -> float:
         """Return a parameter of one replica, as of the next run.
@@ -395,10 +390,8 @@ class Ensemble:
             There is no such replica.
         """
         replica = self._number(replica)
-        try:
+        with unknown_names:
             return self._core.parameter(replica, path)
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
 
     def _number(self, replica: int) -> int:
         replica = whole(replica, "`replica`")

@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from contextlib import contextmanager
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 
 class ConfigError(ValueError):
@@ -30,6 +30,20 @@ class UnknownName(KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class _UnknownNames:
+    """Let an `IndexError` of the compiled half, for a name that it does not know, be an `UnknownName`."""
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        if isinstance(error, IndexError):
+            raise UnknownName(str(error)) from None
+
+
+unknown_names = _UnknownNames()
 
 
 class ScenarioWarning(UserWarning):

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _portwave
 from .arrays import Floats, as_floats
-from .errors import UnknownName, errors_that_name
+from .errors import errors_that_name, unknown_names
 from .system import System, scenario_of
 
 
@@ -62,13 +62,10 @@ class InverseDynamics:
     ) -> None:
         own = scenario_of(system)
         text, matrices = own._handed_over()
-        try:
-            with errors_that_name(own.part_at):
-                self._core = _portwave.InverseDynamics(
-                    text, str(own.folder), matrices, part, own._may_load_plugins()
-                )
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
+        with unknown_names, errors_that_name(own.part_at):
+            self._core = _portwave.InverseDynamics(
+                text, str(own.folder), matrices, part, own._may_load_plugins()
+            )
         self.positions = self._core.positions
         self.velocities = self._core.velocities
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from .arrays import Floats, number, refuse_text, whole
-from .errors import UnknownName
+from .errors import UnknownName, unknown_names
 
 _MOST_TOLD = 8
 
@@ -55,10 +55,8 @@ class Readings:
         """
         found = self._quantities.get(name)
         if found is None:
-            try:
+            with unknown_names:
                 found = self._quantities[name] = self._core.find(name)
-            except IndexError as error:
-                raise UnknownName(str(error)) from None
         return found
 
     def read(self, quantity: int) -> float:
@@ -167,10 +165,8 @@ class Readings:
         UnknownName
             There is no such part.
         """
-        try:
+        with unknown_names:
             return self._core.state(part)
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
 
     def states(self) -> Floats:
         """Return the states of all parts.

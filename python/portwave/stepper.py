@@ -13,7 +13,7 @@ from . import _portwave
 from ._portwave import Arena, Snapshot
 from .arrays import Floats, as_floats, dimensions, flag, number, refuse_text, whole
 from .derivatives import RolloutDerivatives
-from .errors import UnknownName, errors_that_name, issue_warnings
+from .errors import errors_that_name, issue_warnings, unknown_names
 from .linear import Linearisation
 from .progress import progress_bar
 from .readings import Readings
@@ -319,10 +319,8 @@ class Stepper(Readings):
             shape = (None,) if m == 1 and dimensions(inputs) == 1 else (None, m)
             u = as_floats(inputs, shape, "Tm", "inputs").reshape(-1, m)
         count = len(u) if u is not None else 1 if steps is None else whole(steps, "`steps`")
-        try:
+        with unknown_names:
             made, states = self._core.differentiate(u, count, list(parameters))
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
         return RolloutDerivatives(
             made, states, self.state_names, list(self._inputs), list(parameters)
         )
@@ -331,10 +329,8 @@ class Stepper(Readings):
         """Set a settable input for the following steps, in its unit."""
         slot = self._inputs.get(name)
         if slot is None:
-            try:
+            with unknown_names:
                 self._core.find_input(name)
-            except IndexError as error:
-                raise UnknownName(str(error)) from None
         self._core.set_input(slot, number(value, name))
 
     def set_inputs(self, values: Any) -> None:
@@ -374,10 +370,8 @@ class Stepper(Readings):
         ConfigError
             The value is not allowed.
         """
-        try:
+        with unknown_names:
             self._core.set_parameter(path, number(value, path))
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
         if flag(tune, "`tune`"):
             self._core.retune()
 
@@ -399,10 +393,8 @@ class Stepper(Readings):
         UnknownName
             There is no such parameter.
         """
-        try:
+        with unknown_names:
             return self._core.parameter(path)
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
 
     def set_states(self, states: Any) -> None:
         """Set all states between two steps; the change of the stored energy counts as supplied.
@@ -444,10 +436,8 @@ class Stepper(Readings):
             Efforts and flows at the present state cannot be determined.
         """
         refuse_text(outputs)
-        try:
+        with unknown_names:
             return Linearisation(self._core.linearise(list(outputs)), list(outputs))
-        except IndexError as error:
-            raise UnknownName(str(error)) from None
 
     def snapshot(self, into: Optional[Snapshot] = None) -> Snapshot:
         """Save the complete state of the run.

@@ -209,7 +209,7 @@ def _given(
 ) -> Tuple[str, str, bool, List[Tuple[str, str]]]:
     own = scenario_of(system)
     given = own.to_json(), str(own.folder), own._may_load_plugins(), pointers(overrides or {})
-    issue_warnings(_portwave.scenario_notes(*given), 4)
+    issue_warnings(_portwave.scenario_notes(given), 4)
     return given
 
 
@@ -265,7 +265,7 @@ def budget(
         The system or an option has defects.
     """
     out = _portwave.study_budget(
-        *_given(system, overrides),
+        _given(system, overrides),
         _wholes(budgets, "`budgets`"),
         list(methods),
         list(impedances),
@@ -317,7 +317,7 @@ def order(
         The system or an option has defects.
     """
     out = _portwave.study_order(
-        *_given(system, overrides),
+        _given(system, overrides),
         _numbers(steps_s, "`steps_s`"),
         None if methods is None else list(methods),
         whole(repeat, "`repeat`"),
@@ -359,7 +359,7 @@ def rate(
         The system or an option has defects.
     """
     found, _ = _read(
-        _portwave.study_rate(*_given(system, overrides), whole(steps, "`steps`"), whole(limit, "`limit`"))
+        _portwave.study_rate(_given(system, overrides), whole(steps, "`steps`"), whole(limit, "`limit`"))
     )
     rows = [
         {name: row[name] for name in ("impedance", "method", "relaxation")}
@@ -417,7 +417,7 @@ def iterations(
     """
     error = None if start_error is None else tuple(_numbers(start_error, "`start_error`"))
     out = _portwave.study_iteration(
-        *_given(system, overrides), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
+        _given(system, overrides), whole(iterations, "`iterations`"), whole(windows, "`windows`"), error
     )
     _, facts = _read(out)
     found = facts.pop("windows")
@@ -462,7 +462,7 @@ def accuracy(
     >>> pw.study.accuracy("examples/first_scenario.json")["far"]
     False
     """
-    return _portwave.study_accuracy(*_given(system, overrides), flag(whole, "`whole`"))
+    return _portwave.study_accuracy(_given(system, overrides), flag(whole, "`whole`"))
 
 
 def tolerance(
@@ -505,7 +505,7 @@ def tolerance(
         The system or an option has defects.
     """
     out = _portwave.study_tolerance(
-        *_given(system, overrides),
+        _given(system, overrides),
         _numbers(tolerances, "`tolerances`"),
         _wholes(stages, "`stages`"),
         whole(repeat, "`repeat`"),
@@ -619,7 +619,7 @@ def tune(
     ConfigError
         The system or an option has defects.
     """
-    _, facts = _read(_portwave.tune(*_given(system, overrides), impedances))
+    _, facts = _read(_portwave.tune(_given(system, overrides), impedances))
     unknown = {"contraction": None, "evaluations": 0, "converges": False}
     rows: List[Row] = []
     for rule in facts.pop("rules"):

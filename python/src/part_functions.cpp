@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "shared_callable.hpp"
 

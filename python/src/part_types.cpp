@@ -3,7 +3,6 @@
 #include "part_types.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -15,7 +14,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "state_structure.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <exception>

@@ -33,19 +33,18 @@ namespace {
 using portwave::MethodKind;
 using portwave::Scenario;
 
-using Overrides = std::vector<std::pair<std::string, std::string>>;
+/// The text of a scenario, the folder that its files lie in, whether it may load plugins, and what replaces its values.
+using Given =
+    std::tuple<std::string, std::string, bool, std::vector<std::pair<std::string, std::string>>>;
 
-Scenario scenario_from(const std::string& text, const std::string& folder, bool allows_plugins,
-                       const Overrides& overrides) {
+Scenario scenario_from(const Given& given) {
+  const auto& [text, folder, allows_plugins, overrides] = given;
   std::vector<portwave::Override> set;
   for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
   return portwave::parse_scenario(text, "scenario", folder, set, {}, plugins_of(allows_plugins));
 }
 
-nb::list scenario_notes(const std::string& text, const std::string& folder, bool allows_plugins,
-                        const Overrides& overrides) {
-  return pairs_of(scenario_from(text, folder, allows_plugins, overrides).notes);
-}
+nb::list scenario_notes(const Given& given) { return pairs_of(scenario_from(given).notes); }
 
 /// Ends a study where the user presses Ctrl-C.
 portwave::PhaseCallback interruptible() {
@@ -95,59 +94,53 @@ portwave::ExecutorKind executor_named(const std::string& name) {
 
 /// The study as JSON. Other threads of Python go on meanwhile.
 template <class Study>
-std::string unlocked(const std::string& text, const std::string& folder, bool allows_plugins,
-                     const Overrides& set, const Study& study) {
-  const Scenario scenario = scenario_from(text, folder, allows_plugins, set);
+std::string unlocked(const Given& given, const Study& study) {
+  const Scenario scenario = scenario_from(given);
   const nb::gil_scoped_release unlocked;
   return study(scenario);
 }
 
-std::string study_budget(const std::string& text, const std::string& folder, bool allows_plugins,
-                         const Overrides& set, const std::vector<int>& budgets,
+std::string study_budget(const Given& given, const std::vector<int>& budgets,
                          const std::vector<std::string>& methods,
                          const std::vector<std::string>& impedances,
                          const std::vector<bool>& guards, int threads) {
   portwave::BudgetAxes axes{
       .budgets = budgets, .methods = methods_named(methods), .guards = guards};
   for (const std::string& name : impedances) axes.impedances.push_back(impedances_named(name));
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(portwave::study_budget_axes(scenario, axes, threads, interruptible()));
   });
 }
 
-std::string study_rate(const std::string& text, const std::string& folder, bool allows_plugins,
-                       const Overrides& set, int steps, int limit) {
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+std::string study_rate(const Given& given, int steps, int limit) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(
         portwave::study_rate(scenario, {.steps = steps, .limit = limit}, interruptible()));
   });
 }
 
-std::string study_order(const std::string& text, const std::string& folder, bool allows_plugins,
-                        const Overrides& set, const std::vector<double>& steps_s,
+std::string study_order(const Given& given, const std::vector<double>& steps_s,
                         const std::optional<std::vector<std::string>>& methods, int repeat,
                         int threads) {
   portwave::OrderOptions options{.steps_s = steps_s, .repeat = repeat, .threads = threads};
   if (methods) options.methods = methods_named(*methods);
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(portwave::study_order(scenario, options, interruptible()), scenario);
   });
 }
 
-std::string study_tolerance(const std::string& text, const std::string& folder, bool allows_plugins,
-                            const Overrides& set, const std::vector<double>& tolerances,
+std::string study_tolerance(const Given& given, const std::vector<double>& tolerances,
                             const std::vector<int>& stages, int repeat, int threads) {
   const portwave::ToleranceOptions options{
       .tolerances = tolerances, .stages = stages, .repeat = repeat, .threads = threads};
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(portwave::study_tolerance(scenario, options, interruptible()), scenario);
   });
 }
 
-nb::object study_accuracy(const std::string& text, const std::string& folder, bool allows_plugins,
-                          const Overrides& set, bool whole) {
+nb::object study_accuracy(const Given& given, bool whole) {
   using portwave::StepComparison;
-  const Scenario scenario = scenario_from(text, folder, allows_plugins, set);
+  const Scenario scenario = scenario_from(given);
   std::optional<portwave::StepAgreement> found;
   {
     const nb::gil_scoped_release unlocked;
@@ -185,20 +178,17 @@ nb::object study_accuracy(const std::string& text, const std::string& folder, bo
   return out;
 }
 
-std::string study_iteration(const std::string& text, const std::string& folder, bool allows_plugins,
-                            const Overrides& set, int iterations, std::int64_t windows,
+std::string study_iteration(const Given& given, int iterations, std::int64_t windows,
                             const std::optional<std::pair<double, double>>& start_error) {
   portwave::IterationOptions options{.iterations = iterations, .windows = windows};
   if (start_error) {
     options.start_error =
         portwave::StartError{.size_per_s = start_error->first, .decay_per_s = start_error->second};
   }
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(portwave::study_iteration(scenario, options, interruptible()), scenario);
   });
 }
-
-using Given = std::tuple<std::string, std::string, bool, Overrides>;
 
 /// The study as JSON, and its figure: "svg" or "pdf", or empty where `image` is.
 std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& systems,
@@ -214,9 +204,7 @@ std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& system
   options.steps = steps;
   options.cores = cores;
   std::vector<Scenario> scenarios;
-  for (const auto& [text, folder, allows_plugins, set] : systems) {
-    scenarios.push_back(scenario_from(text, folder, allows_plugins, set));
-  }
+  for (const Given& given : systems) scenarios.push_back(scenario_from(given));
   std::string json, figure;
   {
     const nb::gil_scoped_release unlocked;
@@ -230,10 +218,9 @@ std::pair<std::string, nb::bytes> study_scaling(const std::vector<Given>& system
   return {json, nb::bytes(figure.data(), figure.size())};
 }
 
-std::string tune(const std::string& text, const std::string& folder, bool allows_plugins,
-                 const Overrides& set, const std::string& rule) {
+std::string tune(const Given& given, const std::string& rule) {
   const portwave::ImpedanceKind impedances = impedances_named(rule);
-  return unlocked(text, folder, allows_plugins, set, [&](const Scenario& scenario) {
+  return unlocked(given, [&](const Scenario& scenario) {
     return study_json(portwave::tune(scenario, impedances, interruptible()), scenario);
   });
 }
@@ -241,20 +228,18 @@ std::string tune(const std::string& text, const std::string& folder, bool allows
 }  // namespace
 
 void bind_studies(nb::module_& m) {
-  m.def("scenario_notes", &scenario_notes, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a);
-  m.def("study_budget", &study_budget, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "budgets"_a, "methods"_a, "impedances"_a, "guards"_a, "threads"_a);
-  m.def("study_rate", &study_rate, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "steps"_a, "limit"_a);
-  m.def("study_order", &study_order, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "steps_s"_a, "methods"_a.none(), "repeat"_a, "threads"_a);
-  m.def("study_accuracy", &study_accuracy, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "whole"_a);
-  m.def("study_tolerance", &study_tolerance, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "tolerances"_a, "stages"_a, "repeat"_a, "threads"_a);
-  m.def("study_iteration", &study_iteration, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a,
-        "iterations"_a, "windows"_a, "start_error"_a.none());
+  m.def("scenario_notes", &scenario_notes, "given"_a);
+  m.def("study_budget", &study_budget, "given"_a, "budgets"_a, "methods"_a, "impedances"_a,
+        "guards"_a, "threads"_a);
+  m.def("study_rate", &study_rate, "given"_a, "steps"_a, "limit"_a);
+  m.def("study_order", &study_order, "given"_a, "steps_s"_a, "methods"_a.none(), "repeat"_a,
+        "threads"_a);
+  m.def("study_accuracy", &study_accuracy, "given"_a, "whole"_a);
+  m.def("study_tolerance", &study_tolerance, "given"_a, "tolerances"_a, "stages"_a, "repeat"_a,
+        "threads"_a);
+  m.def("study_iteration", &study_iteration, "given"_a, "iterations"_a, "windows"_a,
+        "start_error"_a.none());
   m.def("study_scaling", &study_scaling, "systems"_a, "threads"_a, "executors"_a, "repetitions"_a,
         "steps"_a, "cores"_a, "image"_a);
-  m.def("tune", &tune, "text"_a, "folder"_a, "allow_plugins"_a, "overrides"_a, "rule"_a);
+  m.def("tune", &tune, "given"_a, "rule"_a);
 }

@@ -2,7 +2,6 @@
 // demands, and say no.
 
 #include <cstdint>
-#include <utility>
 
 #include "instance.hpp"
 
@@ -49,6 +48,24 @@ void* no_instance(void* environment, v3::Logger logger) {
 }
 
 }  // namespace
+
+// Macros, since a function says its own name where it refuses, and as the standard writes it where it is found.
+
+/// Both functions of a type that no variable of this FMU has.
+#define PORTWAVE_NO_VALUES(type, Number)                                                         \
+  int fmi3Get##type(void* instance, const Reference*, std::size_t count, Number*, std::size_t) { \
+    return refuse_values(instance, "fmi3Get" #type, count);                                      \
+  }                                                                                              \
+  int fmi3Set##type(void* instance, const Reference*, std::size_t count, Number const*,          \
+                    std::size_t) {                                                               \
+    return refuse_values(instance, "fmi3Set" #type, count);                                      \
+  }
+
+/// A function that this FMU does not offer; with the parameters behind the instance.
+#define PORTWAVE_REFUSED(name, ...)                           \
+  int fmi3##name(void* instance __VA_OPT__(, ) __VA_ARGS__) { \
+    return refuse(instance, "fmi3" #name);                    \
+  }
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -121,84 +138,17 @@ int fmi3SetFloat64(void* instance, const Reference* which, std::size_t count, co
   });
 }
 
-int fmi3GetFloat32(void* instance, const Reference*, std::size_t count, float*, std::size_t) {
-  return refuse_values(instance, "fmi3GetFloat32", count);
-}
-int fmi3SetFloat32(void* instance, const Reference*, std::size_t count, const float*, std::size_t) {
-  return refuse_values(instance, "fmi3SetFloat32", count);
-}
-int fmi3GetInt8(void* instance, const Reference*, std::size_t count, std::int8_t*, std::size_t) {
-  return refuse_values(instance, "fmi3GetInt8", count);
-}
-int fmi3SetInt8(void* instance, const Reference*, std::size_t count, const std::int8_t*,
-                std::size_t) {
-  return refuse_values(instance, "fmi3SetInt8", count);
-}
-int fmi3GetUInt8(void* instance, const Reference*, std::size_t count, std::uint8_t*, std::size_t) {
-  return refuse_values(instance, "fmi3GetUInt8", count);
-}
-int fmi3SetUInt8(void* instance, const Reference*, std::size_t count, const std::uint8_t*,
-                 std::size_t) {
-  return refuse_values(instance, "fmi3SetUInt8", count);
-}
-int fmi3GetInt16(void* instance, const Reference*, std::size_t count, std::int16_t*, std::size_t) {
-  return refuse_values(instance, "fmi3GetInt16", count);
-}
-int fmi3SetInt16(void* instance, const Reference*, std::size_t count, const std::int16_t*,
-                 std::size_t) {
-  return refuse_values(instance, "fmi3SetInt16", count);
-}
-int fmi3GetUInt16(void* instance, const Reference*, std::size_t count, std::uint16_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3GetUInt16", count);
-}
-int fmi3SetUInt16(void* instance, const Reference*, std::size_t count, const std::uint16_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3SetUInt16", count);
-}
-int fmi3GetInt32(void* instance, const Reference*, std::size_t count, std::int32_t*, std::size_t) {
-  return refuse_values(instance, "fmi3GetInt32", count);
-}
-int fmi3SetInt32(void* instance, const Reference*, std::size_t count, const std::int32_t*,
-                 std::size_t) {
-  return refuse_values(instance, "fmi3SetInt32", count);
-}
-int fmi3GetUInt32(void* instance, const Reference*, std::size_t count, std::uint32_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3GetUInt32", count);
-}
-int fmi3SetUInt32(void* instance, const Reference*, std::size_t count, const std::uint32_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3SetUInt32", count);
-}
-int fmi3GetInt64(void* instance, const Reference*, std::size_t count, std::int64_t*, std::size_t) {
-  return refuse_values(instance, "fmi3GetInt64", count);
-}
-int fmi3SetInt64(void* instance, const Reference*, std::size_t count, const std::int64_t*,
-                 std::size_t) {
-  return refuse_values(instance, "fmi3SetInt64", count);
-}
-int fmi3GetUInt64(void* instance, const Reference*, std::size_t count, std::uint64_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3GetUInt64", count);
-}
-int fmi3SetUInt64(void* instance, const Reference*, std::size_t count, const std::uint64_t*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3SetUInt64", count);
-}
-int fmi3GetBoolean(void* instance, const Reference*, std::size_t count, bool*, std::size_t) {
-  return refuse_values(instance, "fmi3GetBoolean", count);
-}
-int fmi3SetBoolean(void* instance, const Reference*, std::size_t count, const bool*, std::size_t) {
-  return refuse_values(instance, "fmi3SetBoolean", count);
-}
-int fmi3GetString(void* instance, const Reference*, std::size_t count, const char**, std::size_t) {
-  return refuse_values(instance, "fmi3GetString", count);
-}
-int fmi3SetString(void* instance, const Reference*, std::size_t count, const char* const*,
-                  std::size_t) {
-  return refuse_values(instance, "fmi3SetString", count);
-}
+PORTWAVE_NO_VALUES(Float32, float)
+PORTWAVE_NO_VALUES(Int8, std::int8_t)
+PORTWAVE_NO_VALUES(UInt8, std::uint8_t)
+PORTWAVE_NO_VALUES(Int16, std::int16_t)
+PORTWAVE_NO_VALUES(UInt16, std::uint16_t)
+PORTWAVE_NO_VALUES(Int32, std::int32_t)
+PORTWAVE_NO_VALUES(UInt32, std::uint32_t)
+PORTWAVE_NO_VALUES(Int64, std::int64_t)
+PORTWAVE_NO_VALUES(UInt64, std::uint64_t)
+PORTWAVE_NO_VALUES(Boolean, bool)
+PORTWAVE_NO_VALUES(String, const char*)
 int fmi3GetBinary(void* instance, const Reference*, std::size_t count, std::size_t*,
                   const std::uint8_t**, std::size_t) {
   return refuse_values(instance, "fmi3GetBinary", count);
@@ -292,89 +242,38 @@ int fmi3DoStep(void* instance, double time, double step, bool /*no_return_before
 }
 
 // Not offered.
-int fmi3EnterEventMode(void* instance) { return refuse(instance, "fmi3EnterEventMode"); }
-int fmi3EnterConfigurationMode(void* instance) {
-  return refuse(instance, "fmi3EnterConfigurationMode");
-}
-int fmi3ExitConfigurationMode(void* instance) {
-  return refuse(instance, "fmi3ExitConfigurationMode");
-}
-int fmi3EvaluateDiscreteStates(void* instance) {
-  return refuse(instance, "fmi3EvaluateDiscreteStates");
-}
-int fmi3EnterContinuousTimeMode(void* instance) {
-  return refuse(instance, "fmi3EnterContinuousTimeMode");
-}
-int fmi3GetNumberOfVariableDependencies(void* instance, Reference, std::size_t*) {
-  return refuse(instance, "fmi3GetNumberOfVariableDependencies");
-}
-int fmi3GetVariableDependencies(void* instance, Reference, std::size_t*, Reference*, std::size_t*,
-                                int*, std::size_t) {
-  return refuse(instance, "fmi3GetVariableDependencies");
-}
-int fmi3GetOutputDerivatives(void* instance, const Reference*, std::size_t, const std::int32_t*,
-                             double*, std::size_t) {
-  return refuse(instance, "fmi3GetOutputDerivatives");
-}
-int fmi3GetIntervalDecimal(void* instance, const Reference*, std::size_t, double*, int*) {
-  return refuse(instance, "fmi3GetIntervalDecimal");
-}
-int fmi3GetIntervalFraction(void* instance, const Reference*, std::size_t, std::uint64_t*,
-                            std::uint64_t*, int*) {
-  return refuse(instance, "fmi3GetIntervalFraction");
-}
-int fmi3GetShiftDecimal(void* instance, const Reference*, std::size_t, double*) {
-  return refuse(instance, "fmi3GetShiftDecimal");
-}
-int fmi3GetShiftFraction(void* instance, const Reference*, std::size_t, std::uint64_t*,
-                         std::uint64_t*) {
-  return refuse(instance, "fmi3GetShiftFraction");
-}
-int fmi3SetIntervalDecimal(void* instance, const Reference*, std::size_t, const double*) {
-  return refuse(instance, "fmi3SetIntervalDecimal");
-}
-int fmi3SetIntervalFraction(void* instance, const Reference*, std::size_t, const std::uint64_t*,
-                            const std::uint64_t*) {
-  return refuse(instance, "fmi3SetIntervalFraction");
-}
-int fmi3SetShiftDecimal(void* instance, const Reference*, std::size_t, const double*) {
-  return refuse(instance, "fmi3SetShiftDecimal");
-}
-int fmi3SetShiftFraction(void* instance, const Reference*, std::size_t, const std::uint64_t*,
-                         const std::uint64_t*) {
-  return refuse(instance, "fmi3SetShiftFraction");
-}
-int fmi3UpdateDiscreteStates(void* instance, bool*, bool*, bool*, bool*, bool*, double*) {
-  return refuse(instance, "fmi3UpdateDiscreteStates");
-}
-int fmi3CompletedIntegratorStep(void* instance, bool, bool*, bool*) {
-  return refuse(instance, "fmi3CompletedIntegratorStep");
-}
-int fmi3SetTime(void* instance, double) { return refuse(instance, "fmi3SetTime"); }
-int fmi3SetContinuousStates(void* instance, const double*, std::size_t) {
-  return refuse(instance, "fmi3SetContinuousStates");
-}
-int fmi3GetContinuousStateDerivatives(void* instance, double*, std::size_t) {
-  return refuse(instance, "fmi3GetContinuousStateDerivatives");
-}
-int fmi3GetEventIndicators(void* instance, double*, std::size_t) {
-  return refuse(instance, "fmi3GetEventIndicators");
-}
-int fmi3GetContinuousStates(void* instance, double*, std::size_t) {
-  return refuse(instance, "fmi3GetContinuousStates");
-}
-int fmi3GetNominalsOfContinuousStates(void* instance, double*, std::size_t) {
-  return refuse(instance, "fmi3GetNominalsOfContinuousStates");
-}
-int fmi3GetNumberOfEventIndicators(void* instance, std::size_t*) {
-  return refuse(instance, "fmi3GetNumberOfEventIndicators");
-}
-int fmi3GetNumberOfContinuousStates(void* instance, std::size_t*) {
-  return refuse(instance, "fmi3GetNumberOfContinuousStates");
-}
-int fmi3ActivateModelPartition(void* instance, Reference, double) {
-  return refuse(instance, "fmi3ActivateModelPartition");
-}
+PORTWAVE_REFUSED(EnterEventMode)
+PORTWAVE_REFUSED(EnterConfigurationMode)
+PORTWAVE_REFUSED(ExitConfigurationMode)
+PORTWAVE_REFUSED(EvaluateDiscreteStates)
+PORTWAVE_REFUSED(EnterContinuousTimeMode)
+PORTWAVE_REFUSED(GetNumberOfVariableDependencies, Reference, std::size_t*)
+PORTWAVE_REFUSED(GetVariableDependencies, Reference, std::size_t*, Reference*, std::size_t*, int*,
+                 std::size_t)
+PORTWAVE_REFUSED(GetOutputDerivatives, const Reference*, std::size_t, const std::int32_t*, double*,
+                 std::size_t)
+PORTWAVE_REFUSED(GetIntervalDecimal, const Reference*, std::size_t, double*, int*)
+PORTWAVE_REFUSED(GetIntervalFraction, const Reference*, std::size_t, std::uint64_t*, std::uint64_t*,
+                 int*)
+PORTWAVE_REFUSED(GetShiftDecimal, const Reference*, std::size_t, double*)
+PORTWAVE_REFUSED(GetShiftFraction, const Reference*, std::size_t, std::uint64_t*, std::uint64_t*)
+PORTWAVE_REFUSED(SetIntervalDecimal, const Reference*, std::size_t, const double*)
+PORTWAVE_REFUSED(SetIntervalFraction, const Reference*, std::size_t, const std::uint64_t*,
+                 const std::uint64_t*)
+PORTWAVE_REFUSED(SetShiftDecimal, const Reference*, std::size_t, const double*)
+PORTWAVE_REFUSED(SetShiftFraction, const Reference*, std::size_t, const std::uint64_t*,
+                 const std::uint64_t*)
+PORTWAVE_REFUSED(UpdateDiscreteStates, bool*, bool*, bool*, bool*, bool*, double*)
+PORTWAVE_REFUSED(CompletedIntegratorStep, bool, bool*, bool*)
+PORTWAVE_REFUSED(SetTime, double)
+PORTWAVE_REFUSED(SetContinuousStates, const double*, std::size_t)
+PORTWAVE_REFUSED(GetContinuousStateDerivatives, double*, std::size_t)
+PORTWAVE_REFUSED(GetEventIndicators, double*, std::size_t)
+PORTWAVE_REFUSED(GetContinuousStates, double*, std::size_t)
+PORTWAVE_REFUSED(GetNominalsOfContinuousStates, double*, std::size_t)
+PORTWAVE_REFUSED(GetNumberOfEventIndicators, std::size_t*)
+PORTWAVE_REFUSED(GetNumberOfContinuousStates, std::size_t*)
+PORTWAVE_REFUSED(ActivateModelPartition, Reference, double)
 
 }  // extern "C"
 #pragma GCC visibility pop

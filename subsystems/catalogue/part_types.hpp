@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 

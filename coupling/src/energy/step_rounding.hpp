@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "energy/account_limits.hpp"
 #include "portwave/coupling/energy/committed_step.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -75,7 +74,6 @@ class PortGraph {
     }
     return out;
   }
-  bool in_tree(int port) const { return tree_[at(port)]; }
 
  private:
   const PortMatches& matches_;

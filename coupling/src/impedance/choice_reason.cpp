@@ -1,8 +1,5 @@
 #include "impedance/choice_reason.hpp"
 
-#include <algorithm>
-#include <cstddef>
-
 #include <fmt/format.h>
 
 namespace portwave {

@@ -1,7 +1,6 @@
 #include "portwave/coupling/impedance/integrator_choice.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -107,10 +106,6 @@ class DecaySearch {
   Causality causality(int port) const {
     const ScalarPort& own = system_.scalar_ports()[at(port)];
     return system_.parts()[at(own.part)].component->signature().ports[at(own.port)].causality;
-  }
-  bool is_without_state(int port) const {
-    const Part& part = system_.parts()[at(system_.scalar_ports()[at(port)].part)];
-    return part.component->signature().state_size() == 0;
   }
 
   /// D of a port beside which others have outputs of `around`, and `usual` ones.

@@ -1,7 +1,6 @@
 // The port responses of all parts of a system.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <limits>

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include <Eigen/Dense>
 #include <fmt/format.h>

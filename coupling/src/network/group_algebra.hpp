@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <utility>
 
 #include "network/linear_solver.hpp"
 #include "network/splitting/network_flow.hpp"

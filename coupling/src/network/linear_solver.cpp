@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"

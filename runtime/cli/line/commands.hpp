@@ -89,63 +89,44 @@ struct SchemaArguments {
 /// Sources of impedances, in the words of scenario files.
 const std::vector<std::string>& impedance_words();
 
-struct TuneArguments {
+/// What every study of a scenario is given.
+struct StudyOfScenario {
   ScenarioArguments scenario;
+  std::optional<std::filesystem::path> out;
+  bool report = false;
+  bool json = false;
+};
+
+struct TuneArguments : StudyOfScenario {
   std::string impedance = "auto";  ///< one of impedance_words()
   int ports = 20;                  ///< as many are shown
-  std::optional<std::filesystem::path> out;
-  bool json = false;
 };
 
-struct StudyBudgetArguments {
-  ScenarioArguments scenario;
+struct StudyBudgetArguments : StudyOfScenario {
   BudgetAxes axes = {.budgets = {0, 3, 8, 20, 35, 50}};  ///< but for the impedances
   std::vector<std::string> impedances;                   ///< of impedance_words()
-  std::optional<std::filesystem::path> out;
   int threads = 1;
-  bool report = false;
-  bool json = false;
 };
 
-struct StudyRateArguments {
-  ScenarioArguments scenario;
+struct StudyRateArguments : StudyOfScenario {
   RateOptions options;
-  std::optional<std::filesystem::path> out;
-  bool report = false;
-  bool json = false;
 };
 
-struct StudyDelayArguments {
-  ScenarioArguments scenario;
+struct StudyDelayArguments : StudyOfScenario {
   DelayOptions options;
-  std::optional<std::filesystem::path> out;
-  bool report = false;
-  bool json = false;
 };
 
-struct StudyToleranceArguments {
-  ScenarioArguments scenario;
+struct StudyToleranceArguments : StudyOfScenario {
   ToleranceOptions options;
-  std::optional<std::filesystem::path> out;
-  bool report = false;
-  bool json = false;
 };
 
-struct StudyOrderArguments {
-  ScenarioArguments scenario;
+struct StudyOrderArguments : StudyOfScenario {
   OrderOptions options;
-  std::optional<std::filesystem::path> out;
-  bool report = false;
-  bool json = false;
 };
 
-struct StudyIterationArguments {
-  ScenarioArguments scenario;
+struct StudyIterationArguments : StudyOfScenario {
   std::optional<int> iterations;  ///< none: the scenario's
   IterationOptions options;       ///< but for the iterations
-  std::optional<std::filesystem::path> out;
-  bool report = false;
-  bool json = false;
 };
 
 struct StudyScalingArguments {

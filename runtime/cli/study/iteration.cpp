@@ -3,23 +3,17 @@
 #include <cstddef>
 #include <ostream>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include <portwave/runtime/study/study_json.hpp>
 
 #include "line/commands.hpp"
-#include "line/report_page.hpp"
-#include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
 
 namespace portwave::cli {
 namespace {
-
-constexpr const char* kIterationFile = "study.json";
-constexpr const char* kIterationTable = "iteration.csv";
 
 bool contracts(const IterationStudy& study) {
   return study.parameters.kind == IterationKind::lions_mercier;
@@ -87,38 +81,26 @@ std::string windows_text(const IterationStudy& study) {
   return text;
 }
 
-/// Says what failed, a line each. The exit code.
-int report_failures(const IterationStudy& study, std::ostream& err) {
-  int exit_code = kOk;
-  for (std::size_t i = 0; i < study.windows.size(); ++i) {
-    if (study.windows[i].failure.empty()) continue;
-    exit_code = kFailed;
-    err << fmt::format("portwave: window {}: {}\n", i, study.windows[i].failure);
-  }
-  return exit_code;
+std::string failures_of(const IterationStudy& study) {
+  return failure_lines(study.windows, [&](const IterationWindow& window) {
+    return fmt::format("window {}", &window - study.windows.data());
+  });
 }
 
 }  // namespace
 
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err) {
-  expect_report(arguments.report);
-  StatusLine status(err, stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
-  StudyResults results(arguments.out, {kIterationFile, kIterationTable}, scenario);
-  IterationOptions options = arguments.options;
-  options.iterations = arguments.iterations.value_or(iterations_of(scenario.options.method));
-  const IterationStudy study =
-      found_by([&] { return study_iteration(scenario, options, status.listener()); },
-               arguments.scenario.file);
-  status.finish();
-  const std::string json = study_json(study, scenario);
-  out << (arguments.json ? json
-                         : head_text(study) + rows_table(study) +
-                               windows_text(study));  // before the files, which may fail
-  const int exit_code = report_failures(study, err);
-  results.write(json, study_csv(study), err);
-  if (arguments.report) results.draw(json, "iteration", err);
-  return exit_code;
+  const auto study = [&](const Scenario& scenario, const PhaseCallback& listener) {
+    IterationOptions options = arguments.options;
+    options.iterations = arguments.iterations.value_or(iterations_of(scenario.options.method));
+    const IterationStudy found = study_iteration(scenario, options, listener);
+    return StudyOutput{.text = head_text(found) + rows_table(found) + windows_text(found),
+                       .json = study_json(found, scenario),
+                       .table = study_csv(found),
+                       .failures = failures_of(found)};
+  };
+  return run_study(arguments, {"iteration", "study.json", "iteration.csv"}, std::nullopt, study,
+                   out, err);
 }
 
 }  // namespace portwave::cli

@@ -1,6 +1,5 @@
 // portwave study order
 
-#include <algorithm>
 #include <ostream>
 #include <string_view>
 
@@ -10,17 +9,11 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "line/commands.hpp"
-#include "line/report_page.hpp"
-#include "line/thread_allowance.hpp"
-#include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
 
 namespace portwave::cli {
 namespace {
-
-constexpr const char* kOrderFile = "study.json";
-constexpr const char* kOrderTable = "order.csv";
 
 double time_per_step(const OrderRow& row) { return row.time_s / static_cast<double>(row.steps); }
 
@@ -61,38 +54,24 @@ std::string costs_text(const OrderStudy& study) {
   return text;
 }
 
-/// Says what failed, a line each. The exit code.
-int report_failures(const OrderStudy& study, std::ostream& err) {
-  int exit_code = kOk;
-  for (const OrderRow& row : study.rows) {
-    if (row.failure.empty()) continue;
-    exit_code = kFailed;
-    err << fmt::format("portwave: {}, step {} s: {}\n", row.method, row.step_s, row.failure);
-  }
-  return exit_code;
+std::string failures_of(const OrderStudy& study) {
+  return failure_lines(study.rows, [](const OrderRow& row) {
+    return fmt::format("{}, step {} s", row.method, row.step_s);
+  });
 }
 
 }  // namespace
 
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err) {
-  expect_report(arguments.report);
-  StatusLine status(err, stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
-  StudyResults results(arguments.out, {kOrderFile, kOrderTable}, scenario);
-  const ThreadAllowance allowance(arguments.options.threads);
-  const OrderStudy study =
-      found_by([&] { return study_order(scenario, arguments.options, status.listener()); },
-               arguments.scenario.file);
-  status.finish();
-  allowance.tell(err);
-  const std::string json = study_json(study, scenario);
-  out << (arguments.json
-              ? json
-              : rows_table(study) + costs_text(study));  // before the files, which may fail
-  const int exit_code = report_failures(study, err);
-  results.write(json, study_csv(study), err);
-  if (arguments.report) results.draw(json, "order", err);
-  return exit_code;
+  const auto study = [&](const Scenario& scenario, const PhaseCallback& listener) {
+    const OrderStudy found = study_order(scenario, arguments.options, listener);
+    return StudyOutput{.text = rows_table(found) + costs_text(found),
+                       .json = study_json(found, scenario),
+                       .table = study_csv(found),
+                       .failures = failures_of(found)};
+  };
+  return run_study(arguments, {"order", "study.json", "order.csv"}, arguments.options.threads,
+                   study, out, err);
 }
 
 }  // namespace portwave::cli

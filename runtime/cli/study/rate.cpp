@@ -9,15 +9,11 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "line/commands.hpp"
-#include "line/report_page.hpp"
-#include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
 
 namespace portwave::cli {
 namespace {
-
-constexpr const char* kRateFile = "rate.json";
 
 std::string observed_text(const ObservedRate& seen, double contraction) {
   return seen.steps > 0 ? contraction_text(contraction) : "-";
@@ -51,18 +47,11 @@ std::string rows_table(const std::vector<RateRow>& rows) {
 }  // namespace
 
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err) {
-  expect_report(arguments.report);
-  StatusLine status(err, stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
-  StudyResults results(arguments.out, {kRateFile}, scenario);
-  const auto study = [&] { return study_rate(scenario, arguments.options, status.listener()); };
-  const std::vector<RateRow> rows = found_by(study, arguments.scenario.file);
-  status.finish();
-  const std::string json = study_json(rows);
-  out << (arguments.json ? json : rows_table(rows));  // before the files, which may fail
-  results.write(json, "", err);
-  if (arguments.report) results.draw(json, "rate", err);
-  return kOk;
+  const auto study = [&](const Scenario& scenario, const PhaseCallback& listener) {
+    const std::vector<RateRow> rows = study_rate(scenario, arguments.options, listener);
+    return StudyOutput{.text = rows_table(rows), .json = study_json(rows)};
+  };
+  return run_study(arguments, {"rate", "rate.json"}, std::nullopt, study, out, err);
 }
 
 }  // namespace portwave::cli

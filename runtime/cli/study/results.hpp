@@ -1,48 +1,62 @@
 #pragma once
 
-#include <filesystem>
+#include <algorithm>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include <portwave/runtime/output/file_recorder.hpp>
-#include <portwave/runtime/output/recorder.hpp>
-#include <portwave/runtime/scenario/scenario.hpp>
-#include <portwave/subsystems/base/error.hpp>
+#include <portwave/coupling/energy/certificate.hpp>
+
+#include "line/commands.hpp"
 
 namespace portwave::cli {
 
-/// The files of a study in its folder.
-struct StudyFiles {
-  const char* json;
-  const char* table = nullptr;  ///< null: none
+/// What tells the studies of a scenario apart.
+struct StudyKind {
+  const char* name;             ///< of its page; null: it has none
+  const char* json;             ///< its file in the folder of --out
+  const char* table = nullptr;  ///< the same of its table; null: none
 };
 
-/// Where the results of a study go, if the line says so. Checks before the work that they can.
-class StudyResults {
- public:
-  StudyResults(const std::optional<std::filesystem::path>& out, StudyFiles files,
-               const Scenario& scenario);
-
-  /// Writes the files and says so; `csv` goes to the table.
-  void write(const std::string& json, const std::string& csv, std::ostream& err);
-  /// Draws the page of a study of that kind.
-  void draw(const std::string& json, const std::string& kind, std::ostream& err);
-
- private:
-  StudyFiles files_;
-  std::string scenario_;
-  std::optional<OutputFolder> folder_;
+/// What a study has found.
+struct StudyOutput {
+  std::string text;  ///< for people
+  std::string json;
+  std::string table = {};     ///< CSV
+  std::string failures = {};  ///< of its runs, a line each
+  bool is_violated = false;   ///< a certificate
 };
 
-/// What a study finds. Its errors are those of the scenario file.
-template <class Study>
-auto found_by(Study study, const std::string& file) {
-  try {
-    return study();
-  } catch (const ConfigError& error) {
-    throw ScenarioError(file, error.issues());
+/// Loads the scenario, runs `study` and gives out what it finds: to `out`, and to the files of --out, of which
+/// is known before the work that they can be written. `threads`: for which the study asks. The exit code.
+/// Errors: ScenarioError, also for what is wrong with the options; std::runtime_error of a file.
+int run_study(const StudyOfScenario& given, const StudyKind& kind, std::optional<int> threads,
+              const std::function<StudyOutput(const Scenario&, const PhaseCallback&)>& study,
+              std::ostream& out, std::ostream& err);
+
+/// The status of a run, for a cell of a table.
+template <class Row>
+std::string_view status_of(const Row& row) {
+  return row.failure.empty() ? to_string(row.status) : "failed";
+}
+
+template <class Row>
+bool is_any_violated(const std::vector<Row>& rows) {
+  return std::ranges::any_of(
+      rows, [](const Row& row) { return row.status == CertificateStatus::violated; });
+}
+
+/// A line for each row that has failed: `place` says which it is.
+template <class Row, class Place>
+std::string failure_lines(const std::vector<Row>& rows, const Place& place) {
+  std::string lines;
+  for (const Row& row : rows) {
+    if (!row.failure.empty()) lines += "portwave: " + place(row) + ": " + row.failure + "\n";
   }
+  return lines;
 }
 
 }  // namespace portwave::cli

@@ -1,6 +1,5 @@
 // portwave study tolerance
 
-#include <optional>
 #include <ostream>
 #include <string_view>
 
@@ -10,17 +9,11 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "line/commands.hpp"
-#include "line/report_page.hpp"
-#include "line/thread_allowance.hpp"
-#include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
 
 namespace portwave::cli {
 namespace {
-
-constexpr const char* kFile = "study.json";
-constexpr const char* kTable = "tolerance.csv";
 
 std::string rows_table(const ToleranceStudy& study) {
   constexpr std::string_view kRowLine =
@@ -42,36 +35,26 @@ std::string rows_table(const ToleranceStudy& study) {
                             study.method, study.end_s, study.reference);
 }
 
-int report_failures(const ToleranceStudy& study, std::ostream& err) {
-  int exit_code = kOk;
-  for (const ToleranceRow& row : study.rows) {
-    if (row.failure.empty()) continue;
-    exit_code = kFailed;
-    const std::string method = row.stages > 0 ? fmt::format("{} stages", row.stages) : study.method;
-    err << fmt::format("portwave: {}, tolerance {:g}: {}\n", method, row.tolerance, row.failure);
-  }
-  return exit_code;
+std::string failures_of(const ToleranceStudy& study) {
+  return failure_lines(study.rows, [&](const ToleranceRow& row) {
+    return fmt::format("{}, tolerance {:g}",
+                       row.stages > 0 ? fmt::format("{} stages", row.stages) : study.method,
+                       row.tolerance);
+  });
 }
 
 }  // namespace
 
 int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std::ostream& err) {
-  expect_report(arguments.report);
-  StatusLine status(err, stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
-  StudyResults results(arguments.out, {kFile, kTable}, scenario);
-  const ThreadAllowance allowance(arguments.options.threads);
-  const ToleranceStudy study =
-      found_by([&] { return study_tolerance(scenario, arguments.options, status.listener()); },
-               arguments.scenario.file);
-  status.finish();
-  allowance.tell(err);
-  const std::string json = study_json(study, scenario);
-  out << (arguments.json ? json : rows_table(study));  // before the files, which may fail
-  const int exit_code = report_failures(study, err);
-  results.write(json, study_csv(study), err);
-  if (arguments.report) results.draw(json, "tolerance", err);
-  return exit_code;
+  const auto study = [&](const Scenario& scenario, const PhaseCallback& listener) {
+    const ToleranceStudy found = study_tolerance(scenario, arguments.options, listener);
+    return StudyOutput{.text = rows_table(found),
+                       .json = study_json(found, scenario),
+                       .table = study_csv(found),
+                       .failures = failures_of(found)};
+  };
+  return run_study(arguments, {"tolerance", "study.json", "tolerance.csv"},
+                   arguments.options.threads, study, out, err);
 }
 
 }  // namespace portwave::cli

@@ -8,19 +8,15 @@
 
 #include <fmt/format.h>
 
-#include <portwave/runtime/output/summary.hpp>
 #include <portwave/runtime/study/study_json.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "line/commands.hpp"
-#include "live/status_line.hpp"
 #include "study/cells.hpp"
 #include "study/results.hpp"
 
 namespace portwave::cli {
 namespace {
-
-constexpr const char* kTuneFile = "tune.json";
 
 /// Two cells of a column of `rules_text`. The first column is narrower.
 std::string cells(std::size_t column, std::string_view contraction, std::string_view evaluations) {
@@ -115,18 +111,14 @@ std::string report_text(const Scenario& scenario, const TuningReport& report, in
 }  // namespace
 
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err) {
-  StatusLine status(err, stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
-  StudyResults results(arguments.out, {kTuneFile}, scenario);
-  const ImpedanceKind rule =
-      impedance_kinds(scenario, {arguments.impedance}, arguments.scenario.file).front();
-  const TuningReport report =
-      found_by([&] { return tune(scenario, rule, status.listener()); }, arguments.scenario.file);
-  const std::string json = study_json(report, scenario);
-  out << (arguments.json ? json : report_text(scenario, report, arguments.ports));
-  status.finish();
-  results.write(json, "", err);
-  return kOk;
+  const auto study = [&](const Scenario& scenario, const PhaseCallback& listener) {
+    const ImpedanceKind rule =
+        impedance_kinds(scenario, {arguments.impedance}, arguments.scenario.file).front();
+    const TuningReport report = tune(scenario, rule, listener);
+    return StudyOutput{.text = report_text(scenario, report, arguments.ports),
+                       .json = study_json(report, scenario)};
+  };
+  return run_study(arguments, {nullptr, "tune.json"}, std::nullopt, study, out, err);
 }
 
 }  // namespace portwave::cli

@@ -1,6 +1,5 @@
 #include "parallel/fast_parts.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -9,20 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 
 std::string fast_part_defect(std::string_view name, NameSearch& parts) {
-  constexpr std::size_t kShown = 12;
-  const std::vector<std::string>& names = parts.names();
-  std::string shown;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    shown += (i > 0 ? ", " : "") + in_quotes(names[i]);
-  }
-  if (names.size() > kShown) shown += fmt::format(", ... ({} in all)", names.size());
-  return fmt::format("there is no subsystem {}.\nsubsystems: {}.{}", in_quotes(name), shown,
-                     parts.did_you_mean(name));
+  return fmt::format("there is no subsystem {}.\nsubsystems: {}.{}", in_quotes(name),
+                     few_of(parts.names()), parts.did_you_mean(name));
 }
 
 Issues check_fast_parts(const CouplingMethod& method, const System& system) {

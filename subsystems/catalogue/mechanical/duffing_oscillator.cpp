@@ -1,4 +1,3 @@
-#include <utility>
 #include <vector>
 
 #include "catalogue/duffing_batch.hpp"

@@ -1,6 +1,5 @@
 // A point or a sphere of a body on the ground, with friction.
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>

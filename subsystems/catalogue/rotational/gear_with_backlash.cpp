@@ -1,4 +1,3 @@
-#include <string>
 #include <utility>
 
 #include "catalogue/general/linear_elements.hpp"

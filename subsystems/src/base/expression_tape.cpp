@@ -1,11 +1,9 @@
 #include "portwave/subsystems/base/expression_tape.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
@@ -130,6 +131,14 @@ std::string NameSearch::did_you_mean(std::string_view word) {
 std::string suggestion(std::string_view name, std::string_view word) {
   const std::string shown = in_quotes(name);
   return name.empty() || shown == in_quotes(word) ? "" : " Did you mean " + shown + "?";
+}
+
+std::string few_of(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+    text += (i > 0 ? ", " : "") + in_quotes(names[i]);
+  }
+  return names.size() > most ? text + ", ... (" + std::to_string(names.size()) + " in all)" : text;
 }
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {

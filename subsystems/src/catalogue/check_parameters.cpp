@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "portwave/subsystems/catalogue/inverse_dynamics.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 #include <vector>

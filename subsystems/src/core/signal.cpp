@@ -1,7 +1,6 @@
 #include "portwave/subsystems/core/signal.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "portwave/subsystems/core/component.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"

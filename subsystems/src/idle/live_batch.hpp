@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "portwave/subsystems/core/batch_facets.hpp"

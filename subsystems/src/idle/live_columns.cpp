@@ -1,7 +1,5 @@
 #include "idle/live_columns.hpp"
 
-#include "portwave/subsystems/base/index.hpp"
-
 namespace portwave {
 
 LiveColumns::LiveColumns(const Signature& signature, const std::vector<bool>& idle) {

@@ -2,8 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>

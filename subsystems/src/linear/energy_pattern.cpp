@@ -1,7 +1,6 @@
 #include "linear/energy_pattern.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <iterator>
 #include <set>
 #include <utility>

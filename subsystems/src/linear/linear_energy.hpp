@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/affine_batch.hpp"
 #include "core/port_closure.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
@@ -16,31 +17,12 @@ Eigen::VectorXd energy_scaling(const SparseMatrix& Q);
 /// step, from flat entry lists. A part without losses and driven inputs costs only H.
 class LinearEnergy {
  public:
-  struct Entry {
-    int row;
-    int column;
-    double value;
-  };
-
   LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures, double step_s);
-  /// Of a step with stages, whose structure is that of all of them and whose rows and columns are
-  /// their co-energy variables, then ports and inputs. Of the gradient there is nothing here, and
-  /// `account` is not for it.
-  LinearEnergy(const LinearPortHamiltonian& part, const Structure& stages,
-               std::vector<PortClosure> closures, double step_s);
-
-  /// Doubles of scratch that `account` needs.
-  static int scratch_size(const Signature& signature) {
-    return signature.state_size() + signature.wave_size() + signature.input_size();
-  }
-  /// `input` is null when no external input is driven.
+  /// `input` is null when no external input is driven; `scratch` has n + p + q doubles.
   StepEnergy account(const double* x, const double* x_next, const double* a, const double* b,
                      const double* input, double* scratch) const;
 
-  const std::vector<Entry>& storage() const { return storage_; }
-  const std::vector<Entry>& gradient() const { return gradient_; }
-  const std::vector<Entry>& dissipation() const { return dissipation_; }
-  const std::vector<Entry>& output() const { return output_; }
+  const std::vector<FormEntry>& output() const { return output_; }
   /// β/s of a port: what its output counts for beside its incident wave.
   double output_per_source(int port) const {
     const PortClosure& c = closures_[static_cast<std::size_t>(port)];
@@ -53,18 +35,14 @@ class LinearEnergy {
   }
 
  private:
-  void take_storage(const SparseMatrix& Q);
-  void take_structure(const Structure& structure);
-
   int n_;
   int p_;
   int q_;
-  double step_s_;
   std::vector<PortClosure> closures_;
-  std::vector<Entry> storage_;      // upper triangle of ½Q, off-diagonal entries doubled
-  std::vector<Entry> gradient_;     // Q
-  std::vector<Entry> dissipation_;  // h [R P; Pᵀ S]
-  std::vector<Entry> output_;       // h [(G+P)ᵀ, S+N] of the external inputs
+  StorageForm storage_;                 // ½xᵀQx
+  std::vector<FormEntry> gradient_;     // Q
+  std::vector<FormEntry> dissipation_;  // h [R P; Pᵀ S]
+  std::vector<FormEntry> output_;       // h [(G+P)ᵀ, S+N] of the external inputs
 };
 
 }  // namespace portwave

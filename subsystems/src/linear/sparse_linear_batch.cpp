@@ -182,7 +182,7 @@ class SparseLinearBatch final : public AffineBatch, public StepRoundings {
     for (int j = 0; j < p_; ++j) wave[j] = a[j * stride() + l];
     const LinearEnergy& energy = energy_[static_cast<std::size_t>(l)];
     Vector shifted = after;  // less what the inputs work on
-    for (const LinearEnergy::Entry& e : energy.output()) {
+    for (const FormEntry& e : energy.output()) {
       if (e.column < n_) shifted[e.column] -= 0.5 * e.value * input[e.row];
     }
     const Vector slope = Q * shifted;  // what an error of x⁺ changes the balance by
@@ -206,7 +206,7 @@ class SparseLinearBatch final : public AffineBatch, public StepRoundings {
     sum += slope_terms.dot((after - x).cwiseAbs());  // H⁺ − H is a sum over ½Q(x + x⁺)
     const Vector wave_terms =
         wave.cwiseAbs() + terms(map.C, x) + terms(map.D, wave) + terms(map.C_u, input);
-    for (const LinearEnergy::Entry& e : energy.output()) {
+    for (const FormEntry& e : energy.output()) {
       if (e.column >= n_ + p_) continue;
       const double of_z =
           e.column < n_ ? slope_terms[e.column]

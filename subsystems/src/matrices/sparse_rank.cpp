@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <utility>
 
 #include <Eigen/OrderingMethods>
 #include <Eigen/SparseQR>

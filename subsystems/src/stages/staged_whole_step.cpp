@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
 #include "base/workspace.hpp"
 #include "stages/staged_physics.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 
 #include "network/explicit/explicit_stepper.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <utility>
 
 #include "network/explicit/explicit_stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,7 +34,7 @@ struct KickDriftMethod::Impl {
   /// Of these, how exactly drifts take shared dampers; 0: none is shared.
   int degree() const {
     int most = 0;
-    for (const KickDriftIsland* const island : islands) most = std::max(most, island->degree());
+    for (const KickDriftIsland* const island : islands) most = std::max(most, island->model.degree);
     return most;
   }
 
@@ -80,7 +79,7 @@ std::string KickDriftMethod::description() const {
   for (const KickDriftIsland* const island : i.islands) {
     momenta += island->momenta();
     positions += island->positions();
-    frequency = std::max(frequency, island->highest_frequency());
+    frequency = std::max(frequency, island->model.highest_frequency);
   }
   const double angle = i.step_s * frequency;
   std::string text = fmt::format(
@@ -89,10 +88,10 @@ std::string KickDriftMethod::description() const {
       i.scheme.order, i.scheme.kicks.size(), momenta, positions, angle);
   if (angle > 2.5) text += ", which is too long a step: below 2.5 is advised";
   if (degree > 0) text += fmt::format("; shared dampers to degree {}", degree);
-  const auto damping = [](const KickDriftIsland* island) { return island->fastest_damping(); };
+  const auto damping = [](const KickDriftIsland* island) { return island->model.fastest_damping; };
   if (i.islands.empty()) return text;
   const KickDriftIsland& worst = **std::ranges::max_element(i.islands, {}, damping);
-  const double damped = i.step_s * worst.fastest_damping(), most = i.scheme.longest_damping();
+  const double damped = i.step_s * worst.model.fastest_damping, most = i.scheme.longest_damping();
   if (damped <= most) return text;
   return text +
          fmt::format(
@@ -105,9 +104,10 @@ std::string KickDriftMethod::description() const {
 KickDriftMethod::Rates KickDriftMethod::rates() const {
   Rates rates;
   for (const KickDriftIsland* const island : impl_->islands) {
-    rates.oscillation = std::max(rates.oscillation, impl_->step_s * island->highest_frequency());
-    rates.damping = std::max(rates.damping, impl_->step_s * island->fastest_damping());
-    rates.shares_dampers = rates.shares_dampers || island->degree() > 0;
+    rates.oscillation =
+        std::max(rates.oscillation, impl_->step_s * island->model.highest_frequency);
+    rates.damping = std::max(rates.damping, impl_->step_s * island->model.fastest_damping);
+    rates.shares_dampers = rates.shares_dampers || island->model.degree > 0;
   }
   return rates;
 }
@@ -119,7 +119,7 @@ double KickDriftMethod::free_step_s(double tolerance) const {
   constexpr double kLongest = 2.0;
   double frequency = 0.0;
   for (const KickDriftIsland* const island : impl_->islands) {
-    frequency = std::max(frequency, island->highest_frequency());
+    frequency = std::max(frequency, island->model.highest_frequency);
   }
   return std::min(kLongest, std::pow(1e6 * tolerance, 1.0 / order())) / frequency;
 }
@@ -128,8 +128,8 @@ double KickDriftMethod::suited_step_s(double tolerance) const {
   constexpr double kOwnDamping = 1.0, kSharedDamping = 0.3;
   double damping = 0.0;
   for (const KickDriftIsland* const island : impl_->islands) {
-    const double most = island->degree() > 0 ? kSharedDamping : kOwnDamping;
-    damping = std::max(damping, island->fastest_damping() / most);
+    const double most = island->model.degree > 0 ? kSharedDamping : kOwnDamping;
+    damping = std::max(damping, island->model.fastest_damping / most);
   }
   return std::min(free_step_s(tolerance), 1.0 / damping);
 }
@@ -150,7 +150,7 @@ double KickDriftMethod::error_of(double amplitude, double tolerance) const {
   double more = times / kUsual;
   if (degree > 0) {
     for (const KickDriftIsland* const island : impl_->islands) {
-      more = std::max(more, std::max(1.0, times) * h * island->fastest_damping());
+      more = std::max(more, std::max(1.0, times) * h * island->model.fastest_damping);
     }
   }
   more = std::clamp(more, 1.0, kMost);

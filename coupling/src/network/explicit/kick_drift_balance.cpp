@@ -3,17 +3,16 @@
 #include <cmath>
 #include <limits>
 
-#include "network/explicit/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_island.hpp"
 
 namespace portwave {
 
-bool KickDriftIsland::Impl::is_plain() const {
+bool KickDriftIsland::is_plain() const {
   return model.has_diagonal_mass && model.decays() == 0 && model.flows.empty() &&
          model.bent.empty() && !model.has_constant && model.effort_kicks.empty();
 }
 
-KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState& from,
-                                                              IslandState& to) {
+KickDriftIsland::Balance KickDriftIsland::balance(const IslandState& from, IslandState& to) {
   if (is_plain()) {
     const auto [change, size, kinetic, slope, of_momenta] = momentum_rows.sums([&](int block) {
       const int first = momentum_rows.first(block);
@@ -43,8 +42,8 @@ KickDriftIsland::Impl::Balance KickDriftIsland::Impl::balance(const IslandState&
   return out;
 }
 
-std::array<double, 3> KickDriftIsland::Impl::kinetic_and_slope(int block, const IslandState& from,
-                                                               const IslandState& to) {
+std::array<double, 3> KickDriftIsland::kinetic_and_slope(int block, const IslandState& from,
+                                                         const IslandState& to) {
   // W(ũ) and W f̃ in turn, row by row.
   CompensatedSum kinetic, slope, of_momenta;
   for (int i = momentum_rows.first(block); i < momentum_rows.end(block); ++i) {
@@ -74,12 +73,11 @@ std::array<double, 3> KickDriftIsland::Impl::kinetic_and_slope(int block, const 
   return {kinetic.value(), slope.value(), of_momenta.value()};
 }
 
-double KickDriftIsland::Impl::change_of_input(int input) const {
+double KickDriftIsland::change_of_input(int input) const {
   return kick_value(input, scheme.stages()) - kick_value(input, 0);
 }
 
-double KickDriftIsland::Impl::energy_change(const IslandState& from, IslandState& to,
-                                            double* size) {
+double KickDriftIsland::energy_change(const IslandState& from, IslandState& to, double* size) {
   CompensatedSum change;
   const auto take = [&](double energy) {
     change.add(energy);
@@ -130,8 +128,7 @@ double KickDriftIsland::Impl::energy_change(const IslandState& from, IslandState
   return change.value();
 }
 
-double KickDriftIsland::Impl::tied_change(const IslandState& from, const IslandState& to,
-                                          double* size) {
+double KickDriftIsland::tied_change(const IslandState& from, const IslandState& to, double* size) {
   constexpr std::size_t kChunk = 512;
   for (std::size_t i = 0; i < tied_sum.size(); ++i) tied_sum[i] = to.position[i] + from.position[i];
   kernels.apply(model.tied_stiffness.view(), tied_sum.data(), tied_pull.data());
@@ -150,8 +147,8 @@ double KickDriftIsland::Impl::tied_change(const IslandState& from, const IslandS
   return change.value();
 }
 
-double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const IslandState& from,
-                                              const IslandState& to) {
+double KickDriftIsland::callback_change(const CallbackPart& part, const IslandState& from,
+                                        const IslandState& to) {
   std::ranges::copy(part.rest, callback_from.begin());
   std::ranges::copy(part.rest, callback_to.begin());
   for (std::size_t k = 0; k < part.state.size(); ++k) {
@@ -168,7 +165,7 @@ double KickDriftIsland::Impl::callback_change(const CallbackPart& part, const Is
   return sum;
 }
 
-void KickDriftIsland::Impl::move(IslandState& to, double step) {
+void KickDriftIsland::move(IslandState& to, double step) {
   momentum_rows.run([&](int block) {
     const int first = momentum_rows.first(block);
     kernels.move({.count = momentum_rows.end(block) - first,
@@ -191,7 +188,7 @@ void KickDriftIsland::Impl::move(IslandState& to, double step) {
   }
 }
 
-bool KickDriftIsland::Impl::bends_little(const Balance& first) const {
+bool KickDriftIsland::bends_little(const Balance& first) const {
   constexpr double kLeft = 0.3;
   const bool is_damped = model.has_own || model.has_shared || model.decays() > 0;
   if (!is_damped && model.effort_power.empty()) return false;
@@ -199,7 +196,7 @@ bool KickDriftIsland::Impl::bends_little(const Balance& first) const {
   return std::abs(first.slope) <= kLeft * (std::abs(own) + std::abs(of_positions));
 }
 
-double KickDriftIsland::Impl::bent_step(double missing, const Balance& first) {
+double KickDriftIsland::bent_step(double missing, const Balance& first) {
   if (momentum_exchange) momentum_exchange->exchange({moved.data()});
   const auto [second, third, fourth] = momentum_rows.sums([&](int block) {
     kernels.apply(model.force.view(block), moved.data(), c_bent.data());
@@ -226,8 +223,8 @@ double KickDriftIsland::Impl::bent_step(double missing, const Balance& first) {
   return std::isfinite(step) ? step : linear;
 }
 
-bool KickDriftIsland::Impl::settle(const IslandState& from, IslandState& to, const Level& own,
-                                   double supply, double lost, IslandEnergies& energies) {
+bool KickDriftIsland::settle(const IslandState& from, IslandState& to, const Level& own,
+                             double supply, double lost, IslandEnergies& energies) {
   constexpr double kCurved = 1e-3, kScaled = 0.02, kRounding = 8.0, kLeft = 1e-12;
   constexpr double kOfTank = 1e-6, kTiny = 1e-9, kAtRest = 16.0, kStraight = 1e-7;
   constexpr int kMostTurns = 8;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/explicit/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_island.hpp"
 
 namespace portwave {
 namespace {
@@ -46,7 +46,7 @@ using kick_drift::DecayMaps;
 using kick_drift::Drift;
 using kick_drift::kGaussPlace;
 
-void KickDriftIsland::Impl::find_even_rows() {
+void KickDriftIsland::find_even_rows() {
   even.assign(at(model.decays()), 1);
   even_damping.assign(at(model.decays()), 0.0);
   for (const InputEntry& entry : model.decay_flows) even[at(entry.row)] = 0;
@@ -63,7 +63,7 @@ void KickDriftIsland::Impl::find_even_rows() {
   all_even = std::ranges::all_of(even, [](char e) { return e != 0; });
 }
 
-const KickDriftIsland::Impl::Level& KickDriftIsland::Impl::level(int depth) {
+const KickDriftIsland::Level& KickDriftIsland::level(int depth) {
   Level& own = levels[at(depth)];
   if (!own.drifts.empty()) return own;
   own = {};
@@ -75,7 +75,7 @@ const KickDriftIsland::Impl::Level& KickDriftIsland::Impl::level(int depth) {
   return own;
 }
 
-Drift KickDriftIsland::Impl::drift_of(double tau) const {
+Drift KickDriftIsland::drift_of(double tau) const {
   Drift drift;
   drift.tau = tau;
   if (model.has_own) {
@@ -99,8 +99,7 @@ Drift KickDriftIsland::Impl::drift_of(double tau) const {
   return drift;
 }
 
-DecayMaps KickDriftIsland::Impl::decay_maps(double tau, double t,
-                                            const std::vector<char>& rows) const {
+DecayMaps KickDriftIsland::decay_maps(double tau, double t, const std::vector<char>& rows) const {
   DecayMaps maps;
   const int terms = 1 + (model.has_shared ? model.degree : 0);
   for (int k = 0; k < terms; ++k) {
@@ -139,7 +138,7 @@ DecayMaps KickDriftIsland::Impl::decay_maps(double tau, double t,
   return maps;
 }
 
-void KickDriftIsland::Impl::even_energy(int i, double tau, Drift& drift) const {
+void KickDriftIsland::even_energy(int i, double tau, Drift& drift) const {
   const double rate = model.decay_rate[at(i)], d = even_damping[at(i)];
   const auto phi = [&](double t) {
     return kick_drift_drifts::decayed(rate, t, [d](double s) { return std::exp(-d * s); });
@@ -160,7 +159,7 @@ void KickDriftIsland::Impl::even_energy(int i, double tau, Drift& drift) const {
   drift.energy_11.push_back(is_even * sums[2]);
 }
 
-void KickDriftIsland::Impl::supply_efforts(int stage, double tau, int k, const double* u) {
+void KickDriftIsland::supply_efforts(int stage, double tau, int k, const double* u) {
   for (const InputEntry& entry : model.effort_power) {
     const bool is_shared = model.shared[at(entry.row)] != 0;
     if (k > 0 && !is_shared) continue;
@@ -169,8 +168,7 @@ void KickDriftIsland::Impl::supply_efforts(int stage, double tau, int k, const d
   }
 }
 
-double KickDriftIsland::Impl::moment(int input, int stage, double tau, int k,
-                                     double damping) const {
+double KickDriftIsland::moment(int input, int stage, double tau, int k, double damping) const {
   double sum = 0.0;
   for (int g = 0; g < 3; ++g) {
     const double t = kGaussPlace[g] * tau;
@@ -182,8 +180,7 @@ double KickDriftIsland::Impl::moment(int input, int stage, double tau, int k,
   return sum * tau;
 }
 
-void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int stage,
-                                  const Level& own) {
+void KickDriftIsland::drift(IslandState& to, const IslandState& from, int stage, const Level& own) {
   const Drift& d = own.drifts[at(scheme.drift_kind(stage))];
   const bool is_middle = 2 * stage + 1 == scheme.stages();
   supply_efforts(stage, d.tau, 0, to.u.data());
@@ -212,8 +209,8 @@ void KickDriftIsland::Impl::drift(IslandState& to, const IslandState& from, int 
   }
 }
 
-void KickDriftIsland::Impl::lumped_drift(IslandState& to, int stage, const Drift& d, bool is_middle,
-                                         double h) {
+void KickDriftIsland::lumped_drift(IslandState& to, int stage, const Drift& d, bool is_middle,
+                                   double h) {
   kernels.apply(model.damping_map.view(), to.u.data(), term.data());
   const double cubes_s3 = is_middle ? scheme.cubes * h * h * h : 0.0;
   // Elsewhere it counts for nothing, and must not be what an attempt left that overflowed.
@@ -231,7 +228,7 @@ void KickDriftIsland::Impl::lumped_drift(IslandState& to, int stage, const Drift
     lump(to, d, cubes_s3, first, last, 0.0, dissipated);
 }
 
-void KickDriftIsland::Impl::drift_by_series(IslandState& to, int stage, const Drift& d) {
+void KickDriftIsland::drift_by_series(IslandState& to, int stage, const Drift& d) {
   double factor = d.tau;
   for_shared([&](int i) {
     term[at(i)] = to.u[at(i)];
@@ -273,8 +270,8 @@ void KickDriftIsland::Impl::drift_by_series(IslandState& to, int stage, const Dr
   });
 }
 
-void KickDriftIsland::Impl::begin_decays(const IslandState& from, const IslandState& to, int stage,
-                                         const Drift& d) {
+void KickDriftIsland::begin_decays(const IslandState& from, const IslandState& to, int stage,
+                                   const Drift& d) {
   const auto begin = [&](const DecayMaps& maps, Array& q) {
     kernels.relax({.count = model.decays(),
                    .start = from.decaying.data(),
@@ -295,7 +292,7 @@ void KickDriftIsland::Impl::begin_decays(const IslandState& from, const IslandSt
   for (int g = 0; g < 2; ++g) begin(d.within[g], decay_within[g]);
 }
 
-void KickDriftIsland::Impl::add_decay_terms(const Drift& d, int k, const double* term_k) {
+void KickDriftIsland::add_decay_terms(const Drift& d, int k, const double* term_k) {
   kernels.add(d.end.of_terms[at(k)].view(), term_k, 1.0, decay_after.data());
   if (all_even) return;
   for (int g = 0; g < 2; ++g) {
@@ -303,7 +300,7 @@ void KickDriftIsland::Impl::add_decay_terms(const Drift& d, int k, const double*
   }
 }
 
-void KickDriftIsland::Impl::end_decays(const Drift& d) {
+void KickDriftIsland::end_decays(const Drift& d) {
   const std::size_t nd = at(model.decays());
   dissipated.add(kernels.relaxed({.count = model.decays(),
                                   .before = decay_before.data(),

@@ -5,12 +5,9 @@
 #include <initializer_list>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "network/explicit/kick_drift_stepper.hpp"
 
 namespace portwave {
 
@@ -59,9 +56,9 @@ KickDriftScheme KickDriftScheme::of_order(int order) {
 using kick_drift::Array;
 using kick_drift::kGaussPlace;
 
-KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<int>& states,
-                            const KickDriftScheme& scheme_, double step_s_,
-                            std::vector<int>& row_numbers)
+KickDriftIsland::KickDriftIsland(const SeparableNetwork& network_, const std::vector<int>& states,
+                                 const KickDriftScheme& scheme_, double step_s_,
+                                 std::vector<int>& row_numbers)
     : network(network_),
       scheme(scheme_),
       step_s(step_s_),
@@ -104,7 +101,7 @@ KickDriftIsland::Impl::Impl(const SeparableNetwork& network_, const std::vector<
   level(0);
 }
 
-void KickDriftIsland::Impl::find_ranges() {
+void KickDriftIsland::find_ranges() {
   for (std::size_t b = 0; b < model.blocks.size(); ++b) {
     first_shared.push_back(static_cast<int>(shared_ranges.size()));
     first_other.push_back(static_cast<int>(other_ranges.size()));
@@ -115,7 +112,7 @@ void KickDriftIsland::Impl::find_ranges() {
   first_other.push_back(static_cast<int>(other_ranges.size()));
 }
 
-void KickDriftIsland::Impl::find_ranges_within(int begin, int end_row) {
+void KickDriftIsland::find_ranges_within(int begin, int end_row) {
   constexpr int kWorth = 16;  // rows of one damper that are worth a range of their own
   for (int i = begin; i < end_row;) {
     const int first = i;
@@ -144,16 +141,16 @@ void KickDriftIsland::Impl::find_ranges_within(int begin, int end_row) {
   }
 }
 
-double KickDriftIsland::Impl::kick_value(int input, int stage) const {
+double KickDriftIsland::kick_value(int input, int stage) const {
   return kick_values[at(input) * scheme.kicks.size() + at(stage)];
 }
 
-double KickDriftIsland::Impl::gauss_value(int input, int stage, int g) const {
+double KickDriftIsland::gauss_value(int input, int stage, int g) const {
   return gauss_values[(at(input) * scheme.drifts.size() + at(stage)) * 3 + at(g)];
 }
 
-bool KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramps,
-                                   bool is_resolved) {
+bool KickDriftIsland::sample_inputs(double start_s, double h, bool jumps_are_ramps,
+                                    bool is_resolved) {
   bool is_sudden = false;
   // A jump at an end belongs to the step that begins there.
   const double rounding_s =
@@ -193,7 +190,7 @@ bool KickDriftIsland::Impl::sample(double start_s, double h, bool jumps_are_ramp
   return is_sudden;
 }
 
-void KickDriftIsland::Impl::ramp(int input) {
+void KickDriftIsland::ramp(int input) {
   const double first = kick_value(input, 0), rise = kick_value(input, scheme.stages()) - first;
   const std::size_t kicks = scheme.kicks.size(), drifts = scheme.drifts.size();
   for (std::size_t j = 0; j < kicks; ++j) {
@@ -207,7 +204,7 @@ void KickDriftIsland::Impl::ramp(int input) {
   }
 }
 
-void KickDriftIsland::Impl::freeze(const IslandState& from, IslandState& to) {
+void KickDriftIsland::freeze(const IslandState& from, IslandState& to) {
   // On ranks those of others, too.
   std::fill(strokes.begin() + (momentum_rows.is_on_ranks() ? 0 : model.momenta()), strokes.end(),
             0.0);
@@ -229,7 +226,7 @@ void KickDriftIsland::Impl::freeze(const IslandState& from, IslandState& to) {
   });
 }
 
-const double* KickDriftIsland::Impl::force_offset(const IslandState& from) {
+const double* KickDriftIsland::force_offset(const IslandState& from) {
   if (model.bent.empty()) return c.data();
   kernels.apply(model.bent_of_strokes.view(), strokes.data(), bent_now.data());
   for (std::size_t b = 0; b < bent_now.size(); ++b) {
@@ -251,7 +248,7 @@ const double* KickDriftIsland::Impl::force_offset(const IslandState& from) {
   return c_bent.data();
 }
 
-KickTask KickDriftIsland::Impl::kick_task(IslandState& to, int stage, double h) {
+KickTask KickDriftIsland::kick_task(IslandState& to, int stage, double h) {
   return {.map = model.force.view(),
           .c = c.data(),
           .strokes = strokes.data(),
@@ -265,7 +262,7 @@ KickTask KickDriftIsland::Impl::kick_task(IslandState& to, int stage, double h) 
           .has_room = model.has_gaps};
 }
 
-void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int stage, double h) {
+void KickDriftIsland::kick(const IslandState& from, IslandState& to, int stage, double h) {
   const double *const offset = force_offset(from), tau = scheme.kicks[at(stage)] * h;
   momentum_rows.run([&](int block) {
     KickTask task = kick_task(to, stage, h);
@@ -287,7 +284,7 @@ void KickDriftIsland::Impl::kick(const IslandState& from, IslandState& to, int s
   }
 }
 
-double KickDriftIsland::Impl::moved_by_strokes(int row) const {
+double KickDriftIsland::moved_by_strokes(int row) const {
   double sum = 0.0;
   for (RowMatrix::InnerIterator it(model.K, row); it; ++it) {
     sum += it.value() * strokes[at(static_cast<int>(it.col()))];
@@ -295,7 +292,7 @@ double KickDriftIsland::Impl::moved_by_strokes(int row) const {
   return sum;
 }
 
-double KickDriftIsland::Impl::slope_of_position(const IslandState& from, int row) const {
+double KickDriftIsland::slope_of_position(const IslandState& from, int row) const {
   const double q = from.position[at(row)] + moved_by_strokes(row);
   double z = model.constant[at(row)] + model.position_cubic[at(row)] * (q * q) * q;
   for (RowMatrix::InnerIterator it(model.V, row); it; ++it) {
@@ -308,8 +305,8 @@ double KickDriftIsland::Impl::slope_of_position(const IslandState& from, int row
   return z;
 }
 
-bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, int depth,
-                                    IslandEnergies& energies) {
+bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int depth,
+                              IslandEnergies& energies) {
   const Level& own = level(depth);
   supplied = dissipated = CompensatedSum();
   freeze(from, to);
@@ -332,80 +329,72 @@ bool KickDriftIsland::Impl::attempt(const IslandState& from, IslandState& to, in
   return settle(from, to, own, supply, lost, energies);
 }
 
-KickDriftIsland::KickDriftIsland(const SeparableNetwork& network, const std::vector<int>& states,
-                                 const KickDriftScheme& scheme, double step_s,
-                                 std::vector<int>& row_numbers)
-    : impl_(std::make_unique<Impl>(network, states, scheme, step_s, row_numbers)) {}
-KickDriftIsland::~KickDriftIsland() = default;
-
-bool KickDriftIsland::has_inputs() const { return !impl_->model.inputs.empty(); }
+bool KickDriftIsland::has_inputs() const { return !model.inputs.empty(); }
 int KickDriftIsland::tasks() const {
-  return std::max(impl_->momentum_rows.count(), impl_->position_rows.count());
+  return std::max(momentum_rows.count(), position_rows.count());
 }
 void KickDriftIsland::share_with(const ForEach* each) {
-  impl_->momentum_rows.share_with(each);
-  impl_->position_rows.share_with(each);
+  momentum_rows.share_with(each);
+  position_rows.share_with(each);
 }
 
 /// What asks for states of other ranks in other ways than by products with rows stays with one rank.
 bool KickDriftIsland::can_share_rows() const {
-  const Impl& i = *impl_;
-  return i.momentum_rows.count() > 1 && !i.passes.empty() && i.model.has_diagonal_mass &&
-         i.model.has_diagonal_stiffness;
+  return momentum_rows.count() > 1 && !passes.empty() && model.has_diagonal_mass &&
+         model.has_diagonal_stiffness;
 }
 
 void KickDriftIsland::share_among(NetworkPeers& peers) {
-  Impl& i = *impl_;
-  const KickDriftModel& m = i.model;
+  const KickDriftModel& m = model;
   // Parts that are near one another have near numbers, whatever their types.
   std::vector<double> place;
-  for (int block = 0; block < i.momentum_rows.count(); ++block) {
+  for (int block = 0; block < momentum_rows.count(); ++block) {
     double sum = 0.0, count = 0.0;
-    for (int row = i.momentum_rows.first(block); row < i.momentum_rows.end(block); ++row) {
+    for (int row = momentum_rows.first(block); row < momentum_rows.end(block); ++row) {
       if (m.is_real[at(row)] == 0) continue;
       sum += m.network.part_of(m.momentum[at(row)]);
       count += 1.0;
     }
     place.push_back(sum / std::max(count, 1.0));
   }
-  const std::vector<int> of_momenta = ranks_of_blocks(i.momentum_rows, place, peers.size());
-  i.momentum_rows.share_among(peers, of_momenta);
-  std::vector<int> momenta = ranks_of_rows(i.momentum_rows, of_momenta);
+  const std::vector<int> of_momenta = ranks_of_blocks(momentum_rows, place, peers.size());
+  momentum_rows.share_among(peers, of_momenta);
+  std::vector<int> momenta = ranks_of_rows(momentum_rows, of_momenta);
   // A block of positions belongs to the rank of most momenta that move it.
-  std::vector<std::vector<int>> votes(at(i.position_rows.count()),
+  std::vector<std::vector<int>> votes(at(position_rows.count()),
                                       std::vector<int>(at(peers.size()), 0));
   m.positions_of_strokes.for_entries([&](int row, int column) {
-    ++votes[at(i.position_rows.block_of(row))][at(momenta[at(column)])];
+    ++votes[at(position_rows.block_of(row))][at(momenta[at(column)])];
   });
   std::vector<int> of_positions;
   for (const std::vector<int>& own : votes) {
     of_positions.push_back(static_cast<int>(std::ranges::max_element(own) - own.begin()));
   }
-  i.position_rows.share_among(peers, of_positions);
-  std::vector<int> positions = ranks_of_rows(i.position_rows, of_positions);
+  position_rows.share_among(peers, of_positions);
+  std::vector<int> positions = ranks_of_rows(position_rows, of_positions);
   const RowExchange::Reads of_strokes[] = {{m.force, momenta},
                                            {m.mixed, momenta},
                                            {m.damping_map, momenta},
                                            {m.positions_of_strokes, positions}};
   const RowExchange::Reads of_states[] = {{m.of_positions, momenta}, {m.base, momenta}};
-  i.momentum_exchange.emplace(peers, momenta, of_strokes, 2);
-  i.position_exchange.emplace(peers, positions, of_states, 1);
-  for (const int block : i.momentum_rows.own_blocks()) {
+  momentum_exchange.emplace(peers, momenta, of_strokes, 2);
+  position_exchange.emplace(peers, positions, of_states, 1);
+  for (const int block : momentum_rows.own_blocks()) {
     bool is_border = false;
-    for (int row = i.momentum_rows.first(block); row < i.momentum_rows.end(block); ++row) {
-      is_border = is_border || i.momentum_exchange->is_sent(row);
+    for (int row = momentum_rows.first(block); row < momentum_rows.end(block); ++row) {
+      is_border = is_border || momentum_exchange->is_sent(row);
     }
-    (is_border ? i.border_blocks : i.inner_blocks).push_back(block);
+    (is_border ? border_blocks : inner_blocks).push_back(block);
   }
 }
 
 void KickDriftIsland::complete(IslandState& state) {
-  impl_->momentum_exchange->complete(state.u.data());
-  impl_->position_exchange->complete(state.position.data());
+  momentum_exchange->complete(state.u.data());
+  position_exchange->complete(state.position.data());
 }
 
 void KickDriftIsland::load(const double* x, IslandState& state) const {
-  const KickDriftModel& m = impl_->model;
+  const KickDriftModel& m = model;
   const auto read = [x](const std::vector<int>& states, Array& to, const auto& shift) {
     to.resize(states.size());
     for (std::size_t i = 0; i < states.size(); ++i) to[i] = x[states[i]] + shift(i);
@@ -422,7 +411,7 @@ void KickDriftIsland::load(const double* x, IslandState& state) const {
 }
 
 void KickDriftIsland::store(const IslandState& state, double* x) const {
-  const KickDriftModel& m = impl_->model;
+  const KickDriftModel& m = model;
   const auto write = [x](const std::vector<int>& states, const Array& from, const auto& shift) {
     for (std::size_t i = 0; i < states.size(); ++i) x[states[i]] = from[i] - shift(i);
   };
@@ -436,102 +425,91 @@ void KickDriftIsland::store(const IslandState& state, double* x) const {
   write(m.dead.states, state.dead, none);
 }
 
-void KickDriftIsland::set_step(double step_s) {
-  Impl& i = *impl_;
-  i.step_s = step_s;
-  std::vector<Impl::Level> before = std::move(i.levels);
-  i.levels = std::vector<Impl::Level>(before.size());
+void KickDriftIsland::set_step(double size_s) {
+  step_s = size_s;
+  std::vector<Level> before = std::move(levels);
+  levels = std::vector<Level>(before.size());
   for (std::size_t depth = 0; depth < before.size(); ++depth) {  // of twice or half the size
     const double h = std::ldexp(step_s, -static_cast<int>(depth));
-    for (Impl::Level& level : before) {
-      if (level.h == h && !level.drifts.empty()) i.levels[depth] = std::move(level);
+    for (Level& own : before) {
+      if (own.h == h && !own.drifts.empty()) levels[depth] = std::move(own);
     }
   }
-  i.level(0);
+  level(0);
 }
 
 void KickDriftIsland::clear_gaps(IslandState& state) const {
-  const std::vector<char>& is_real = impl_->model.is_real;
+  const std::vector<char>& is_real = model.is_real;
   for (std::size_t i = 0; i < is_real.size(); ++i) {
     if (is_real[i] == 0) state.u[i] = 0.0;
   }
 }
 
 void KickDriftIsland::sample(double start_s, int depth) {
-  is_sudden_ = impl_->sample(start_s, impl_->level(depth).h, are_ramps(depth), depth >= kResolved);
-}
-bool KickDriftIsland::attempt(const IslandState& from, IslandState& to, int depth,
-                              IslandEnergies& energies) {
-  return impl_->attempt(from, to, depth, energies);
+  is_sudden_ = sample_inputs(start_s, level(depth).h, are_ramps(depth), depth >= kResolved);
 }
 
 bool KickDriftIsland::is_too_long(double h) const {
-  return h * impl_->model.fastest_damping > impl_->scheme.longest_damping();
+  return h * model.fastest_damping > scheme.longest_damping();
 }
 
 std::string KickDriftIsland::advice() const {
   std::string text = fmt::format(
       "at the start its fastest oscillation was {:.3g} rad/s (times h: should be below 2.5) and "
       "its fastest damping {:.3g} 1/s (times h: below {:.2g})",
-      highest_frequency(), fastest_damping(), impl_->scheme.longest_damping());
+      model.highest_frequency, model.fastest_damping, scheme.longest_damping());
   if (fastest_part() >= 0) {
-    text += fmt::format(", that of \"{}\"", impl_->network.system().name_of_part(fastest_part()));
+    text += fmt::format(", that of \"{}\"", network.system().name_of_part(fastest_part()));
   }
   return text;
 }
 
 int KickDriftIsland::momenta() const {
-  return static_cast<int>(std::ranges::count(impl_->model.is_real, 1));
+  return static_cast<int>(std::ranges::count(model.is_real, 1));
 }
 int KickDriftIsland::positions() const {
-  return impl_->model.positions() + impl_->model.decays() +
-         static_cast<int>(impl_->model.dead.states.size());
+  return model.positions() + model.decays() + static_cast<int>(model.dead.states.size());
 }
-int KickDriftIsland::degree() const { return impl_->model.degree; }
-double KickDriftIsland::highest_frequency() const { return impl_->model.highest_frequency; }
-double KickDriftIsland::fastest_damping() const { return impl_->model.fastest_damping; }
 int KickDriftIsland::fastest_part() const {
-  const int state = impl_->model.fastest_state;
-  return state < 0 ? -1 : impl_->network.part_of(state);
+  const int state = model.fastest_state;
+  return state < 0 ? -1 : network.part_of(state);
 }
 
 double KickDriftIsland::cost_ns() const {
   constexpr double kPerTerm_ns = 0.5;
-  const KickDriftModel& m = impl_->model;
-  return kPerTerm_ns * static_cast<double>(impl_->scheme.stages()) *
-         static_cast<double>(6 * m.momentum.size() + 3 * m.decaying.size());
+  return kPerTerm_ns * static_cast<double>(scheme.stages()) *
+         static_cast<double>(6 * model.momentum.size() + 3 * model.decaying.size());
 }
 
 std::size_t KickDriftIsland::bytes() const {
-  const Impl& i = *impl_;
-  std::size_t sum = i.model.bytes() + i.momentum_rows.bytes() + i.position_rows.bytes();
+  std::size_t sum = model.bytes() + momentum_rows.bytes() + position_rows.bytes();
   const auto add = [&sum](std::initializer_list<const Array*> arrays) {
     for (const Array* own : arrays) sum += own->capacity() * sizeof(double);
   };
-  add({&i.strokes,
-       &i.c,
-       &i.c_bent,
-       &i.base,
-       &i.w,
-       &i.force_before,
-       &i.force_after,
-       &i.moved,
-       &i.term,
-       &i.next_term,
-       &i.given,
-       &i.tied_sum,
-       &i.tied_pull,
-       &i.decay_before,
-       &i.decay_after,
-       &i.bent_now,
-       &i.bent_force,
-       &i.decay_within[0],
-       &i.decay_within[1],
-       &i.lost_in_pass,
-       &i.power_rows,
-       &i.kick_values,
-       &i.gauss_values});
-  for (const Impl::Level& level : i.levels) {
+  add({&strokes,
+       &c,
+       &c_bent,
+       &base,
+       &w,
+       &force_before,
+       &force_after,
+       &moved,
+       &term,
+       &next_term,
+       &given,
+       &tied_sum,
+       &tied_pull,
+       &decay_before,
+       &decay_after,
+       &bent_now,
+       &bent_force,
+       &decay_within[0],
+       &decay_within[1],
+       &lost_in_pass,
+       &power_rows,
+       &kick_values,
+       &gauss_values});
+  for (const Level& level : levels) {
     for (const kick_drift::Drift& d : level.drifts) {
       add({&d.psi, &d.factor, &d.lost, &d.energy_00, &d.energy_01, &d.energy_11});
       for (const kick_drift::DecayMaps* maps : {&d.end, &d.within[0], &d.within[1]}) {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
-#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/explicit_island.hpp"
 #include "network/explicit/separable.hpp"
 #include "network/explicit/stroke_map.hpp"
 #include "portwave/subsystems/base/aligned.hpp"

@@ -3,17 +3,17 @@
 #include <initializer_list>
 #include <span>
 
-#include "network/explicit/kick_drift_stepper.hpp"
+#include "network/explicit/kick_drift_island.hpp"
 
 namespace portwave {
 
-bool KickDriftIsland::Impl::is_local() const {
+bool KickDriftIsland::is_local() const {
   const bool has_flows = !model.flow_power.empty() || !model.decay_flows.empty();
   return model.bent.empty() && model.decays() == 0 && !has_flows &&
          (model.inputs.empty() || momentum_rows.count() > 1) && (!model.has_shared || model.lumped);
 }
 
-void KickDriftIsland::Impl::find_block_inputs() {
+void KickDriftIsland::find_block_inputs() {
   const auto by_block = [&](const std::vector<InputEntry>& entries) {
     std::vector<std::vector<int>> numbers(at(momentum_rows.count()));
     for (int e = 0; e < static_cast<int>(entries.size()); ++e) {
@@ -26,7 +26,7 @@ void KickDriftIsland::Impl::find_block_inputs() {
 }
 
 /// As many passes at once as find their blocks in the first-level cache, or else in the second.
-void KickDriftIsland::Impl::find_passes() {
+void KickDriftIsland::find_passes() {
   constexpr int kNear_bytes = 40 << 10, kMiddle_bytes = 1 << 20;
   constexpr int kArrays = 5;  // u, w, Y, c and y₀ beside one another
   if (!is_local()) return;
@@ -54,7 +54,7 @@ void KickDriftIsland::Impl::find_passes() {
 }
 
 /// Several ranges, each wide enough for the passes that follow one another in it; rather fewer passes at once.
-void KickDriftIsland::Impl::find_sweep_ranges() {
+void KickDriftIsland::find_sweep_ranges() {
   constexpr int kFewest = 4, kMost = 16;
   const auto count = momentum_rows.count();
   const auto wanted = [&](int passes_) { return 2 * passes_ * model.reach; };  // blocks of a range
@@ -68,7 +68,7 @@ void KickDriftIsland::Impl::find_sweep_ranges() {
   }
 }
 
-void KickDriftIsland::Impl::sweep(IslandState& to, const Level& own) {
+void KickDriftIsland::sweep(IslandState& to, const Level& own) {
   const int blocks = momentum_rows.count(), reach = model.reach;
   const auto count = static_cast<int>(passes.size());
   const int at_once = momentum_rows.is_shared() ? shared_passes_at_once : passes_at_once;
@@ -102,7 +102,7 @@ void KickDriftIsland::Impl::sweep(IslandState& to, const Level& own) {
   }
 }
 
-MixedKickTask KickDriftIsland::Impl::mixed_kick_task(IslandState& to) {
+MixedKickTask KickDriftIsland::mixed_kick_task(IslandState& to) {
   return {.map = model.mixed.view(),
           .c = c.data(),
           .strokes = strokes.data(),
@@ -112,7 +112,7 @@ MixedKickTask KickDriftIsland::Impl::mixed_kick_task(IslandState& to) {
           .has_room = model.has_gaps};
 }
 
-void KickDriftIsland::Impl::sweep_block(IslandState& to, const Level& own) {
+void KickDriftIsland::sweep_block(IslandState& to, const Level& own) {
   const int stages = scheme.stages();
   const double h = own.h;
   MixedKickTask mixed = mixed_kick_task(to);
@@ -146,7 +146,7 @@ void KickDriftIsland::Impl::sweep_block(IslandState& to, const Level& own) {
   }
 }
 
-void KickDriftIsland::Impl::sweep_on_ranks(IslandState& to, const Level& own) {
+void KickDriftIsland::sweep_on_ranks(IslandState& to, const Level& own) {
   for (std::size_t k = 0; k < passes.size(); ++k) {
     const auto do_blocks = [&](std::span<const int> blocks) {
       momentum_rows.run(blocks,
@@ -165,8 +165,7 @@ void KickDriftIsland::Impl::sweep_on_ranks(IslandState& to, const Level& own) {
 
 /// Kicks read strokes, and w where dampers are shared; drifts read u, and the middle one 𝒟u.
 template <class Exchange>
-void KickDriftIsland::Impl::exchange_after(const Pass& pass, IslandState& to,
-                                           const Exchange& exchange) {
+void KickDriftIsland::exchange_after(const Pass& pass, IslandState& to, const Exchange& exchange) {
   switch (pass.kind) {
     case Pass::Kind::kick:
       if (model.has_shared && pass.stage < scheme.stages()) exchange({to.u.data()});
@@ -181,7 +180,7 @@ void KickDriftIsland::Impl::exchange_after(const Pass& pass, IslandState& to,
   }
 }
 
-void KickDriftIsland::Impl::add_passes(const Level& own) {
+void KickDriftIsland::add_passes(const Level& own) {
   momentum_rows.gather(lost_in_pass.data(), passes.size());
   for (std::size_t k = 0; k < passes.size(); ++k) {
     CompensatedSum lost;
@@ -211,7 +210,7 @@ void KickDriftIsland::Impl::add_passes(const Level& own) {
   }
 }
 
-void KickDriftIsland::Impl::kick_by_inputs(IslandState& to, int stage, double h, int block) {
+void KickDriftIsland::kick_by_inputs(IslandState& to, int stage, double h, int block) {
   for (const int number : kicks_of_block[at(block)]) {
     const InputEntry& entry = model.effort_kicks[at(number)];
     to.u[at(entry.row)] +=
@@ -219,7 +218,7 @@ void KickDriftIsland::Impl::kick_by_inputs(IslandState& to, int stage, double h,
   }
 }
 
-void KickDriftIsland::Impl::note_power(const Pass& pass, int block, const IslandState& to) {
+void KickDriftIsland::note_power(const Pass& pass, int block, const IslandState& to) {
   for (const int number : power_of_block[at(block)]) {
     const auto e = at(number), row = at(model.effort_power[e].row);
     if (pass.kind == Pass::Kind::damp_twice) {
@@ -236,8 +235,7 @@ void KickDriftIsland::Impl::note_power(const Pass& pass, int block, const Island
   }
 }
 
-double KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& to,
-                                      const Level& own) {
+double KickDriftIsland::do_pass(const Pass& pass, int block, IslandState& to, const Level& own) {
   if (pass.kind == Pass::Kind::kick && is_mixed(pass.stage)) {
     MixedKickTask task = mixed_kick_task(to);
     task.map = model.mixed.view(block);
@@ -284,11 +282,11 @@ double KickDriftIsland::Impl::do_pass(const Pass& pass, int block, IslandState& 
 }
 
 /// Kicks at the ends of a step give the force itself.
-bool KickDriftIsland::Impl::is_mixed(int stage) const {
+bool KickDriftIsland::is_mixed(int stage) const {
   return !model.mixed.empty() && stage > 0 && stage < scheme.stages();
 }
 
-StrokeTask KickDriftIsland::Impl::stroke_task(IslandState& to, const Drift& d) {
+StrokeTask KickDriftIsland::stroke_task(IslandState& to, const Drift& d) {
   return {.map = model.damping_map.view(),
           .u = to.u.data(),
           .w = w.data(),
@@ -298,9 +296,8 @@ StrokeTask KickDriftIsland::Impl::stroke_task(IslandState& to, const Drift& d) {
           .has_room = model.has_gaps};
 }
 
-void KickDriftIsland::Impl::drift_alone(IslandState& to, const Drift& d,
-                                        std::span<const MomentumRange> ranges,
-                                        CompensatedSum& lost) {
+void KickDriftIsland::drift_alone(IslandState& to, const Drift& d,
+                                  std::span<const MomentumRange> ranges, CompensatedSum& lost) {
   for (const auto& [first, last, is_uniform] : ranges) {
     if (model.has_own) {
       lost.add(kernels.decay({.first = first,
@@ -319,8 +316,8 @@ void KickDriftIsland::Impl::drift_alone(IslandState& to, const Drift& d,
   }
 }
 
-void KickDriftIsland::Impl::lump(IslandState& to, const Drift& d, double cubes_s3, int first,
-                                 int last, double mix, CompensatedSum& lost) {
+void KickDriftIsland::lump(IslandState& to, const Drift& d, double cubes_s3, int first, int last,
+                           double mix, CompensatedSum& lost) {
   lost.add(kernels.lumped({.first = first,
                            .last = last,
                            .tau = d.tau,

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "network/explicit/shared_rows.hpp"
@@ -38,8 +37,6 @@ class RowExchange {
   bool is_sent(int row) const;
   /// All rows of all ranks.
   void complete(double* array);
-  int rank_of_row(int row) const { return rank_of_row_[static_cast<std::size_t>(row)]; }
-  std::span<const int> rank_of_rows() const { return rank_of_row_; }
   std::size_t bytes() const;
 
  private:

@@ -54,7 +54,6 @@ class SharedRows {
   }
   bool is_on_ranks() const { return peers_ != nullptr; }
   /// The blocks of each rank, in order. Precondition: ranks share them.
-  std::span<const std::vector<int>> blocks_of_ranks() const { return blocks_of_rank_; }
   std::span<const int> own_blocks() const { return blocks_of_rank_[at(peers_->rank())]; }
 
   /// body(i) for i < n, in any order and possibly at once.

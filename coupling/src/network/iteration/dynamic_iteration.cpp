@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <utility>
 
 #include <fmt/format.h>
 

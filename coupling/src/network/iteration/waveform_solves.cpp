@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "network/iteration/waveform_impl.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"

@@ -1,7 +1,6 @@
 #include "network/splitting/component_flow.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <hdf5.h>
 #include <stdexcept>
 #include <string>
@@ -44,6 +46,14 @@ class Handle {
   hid_t id_;
   herr_t (*close_)(hid_t);
 };
+
+inline std::vector<hsize_t> extents_of(hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
+  const int dimensions = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
+  if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  return extents;
+}
 
 /// Keeps HDF5 from printing its errors.
 class Silence {

@@ -33,7 +33,6 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path&, const
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <hdf5.h>
 #include <hdf5_hl.h>
@@ -43,7 +42,6 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path&, const
 #include <mutex>
 #include <set>
 #include <span>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -28,14 +28,6 @@ struct TextsOfHdf5 {
   ~TextsOfHdf5() { H5Dvlen_reclaim(type, space, H5P_DEFAULT, texts.data()); }
 };
 
-std::vector<hsize_t> extents_of(hid_t dataset) {
-  const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
-  const int dimensions = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
-  if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
-  return extents;
-}
-
 bool holds(hid_t dataset, H5T_class_t kind) {
   const Handle type(H5Dget_type(dataset), H5Tclose, "find a type");
   return H5Tget_class(type) == kind;

@@ -1,20 +1,14 @@
 #include "output/summary/defects_text.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 
 std::string subsystems_text(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  std::string text = names.size() == 1 ? "subsystem" : "subsystems";
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? " \"" : ", \"") + printable(names[i]) + "\"";
-  }
-  return names.size() > kShown ? text + fmt::format(", ... ({} in all)", names.size()) : text;
+  return (names.size() == 1 ? "subsystem " : "subsystems ") + few_of(names, 6);
 }
 
 std::string defects_text(const RunSummary& summary) {

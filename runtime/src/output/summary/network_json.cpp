@@ -1,7 +1,6 @@
 #include "output/summary/network_json.hpp"
 
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/files/matrix_file_zip.hpp"
@@ -316,19 +316,14 @@ void MatEntries::fail(std::string_view what) const {
 std::string variable_meant(const std::vector<std::string>& names, const std::string& variable) {
   if (names.empty()) throw MatrixFileDefect{" holds no variable"};
   if (std::ranges::find(names, variable) != names.end()) return variable;
-  constexpr std::size_t kShown = 12;
-  std::string shown;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    shown += (i == 0 ? "" : ", ") + in_quotes(names[i]);
-  }
-  if (names.size() > kShown) shown += fmt::format(", ... ({} in all)", names.size());
   if (!variable.empty()) {
     throw MatrixFileDefect{fmt::format(" has no variable {}.\n  variables: {}.{}",
-                                       in_quotes(variable), shown, did_you_mean(variable, names))};
+                                       in_quotes(variable), few_of(names),
+                                       did_you_mean(variable, names))};
   }
   if (names.size() == 1) return names[0];
-  throw MatrixFileDefect{
-      fmt::format(" holds several variables: name one by \"variable\".\n  variables: {}", shown)};
+  throw MatrixFileDefect{fmt::format(
+      " holds several variables: name one by \"variable\".\n  variables: {}", few_of(names))};
 }
 
 std::string defect_of_class(std::string_view matlab_class) {

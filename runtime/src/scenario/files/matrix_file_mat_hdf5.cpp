@@ -110,14 +110,6 @@ class LevelSevenThree {
     return static_cast<int>(extent);
   }
 
-  static std::vector<hsize_t> extents_of(hid_t dataset) {
-    const Handle space(H5Dget_space(dataset), H5Sclose, "find a dataspace");
-    const int dimensions = H5Sget_simple_extent_ndims(space);
-    std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
-    if (dimensions > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
-    return extents;
-  }
-
   /// What an empty matrix holds in place of numbers: its shape.
   ShapedMatrix without_entries(hid_t dataset) const {
     const std::vector<double> shape = numbers_of(dataset);

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "portwave/subsystems/core/component.hpp"
 #include "scenario/parts/system_draft.hpp"

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
@@ -271,13 +272,6 @@ std::vector<std::string> state_names(const Component& part) {
   return names;
 }
 
-std::string shown(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 12;
-  if (names.size() <= kMost) return list_of(names);
-  const std::vector<std::string> first(names.begin(), names.begin() + kMost);
-  return fmt::format("{}, ... ({} in all)", list_of(first), names.size());
-}
-
 // {"q1": 0.4, …}: the states that are not named keep the part's default.
 std::optional<std::vector<double>> read_named_state(const Node& node, const Component& part) {
   const std::vector<std::string> names = state_names(part);
@@ -292,7 +286,7 @@ std::optional<std::vector<double>> read_named_state(const Node& node, const Comp
       if (member.defects().is_full()) continue;
       if (!search) search.emplace(names);
       member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
-                              in_quotes(key), shown(names), search->did_you_mean(key)));
+                              in_quotes(key), few_of(names), search->did_you_mean(key)));
     } else if (const auto number = member.number()) {
       state[place->second] = *number;
     }
@@ -307,7 +301,7 @@ void read_initial_state(const Node& node, PartDraft& draft) {
     const auto size = draft.part ? draft.part->signature().states.size() : node.size();
     if (state && state->size() != size) {
       return node.fail(fmt::format("must have {} numbers ({}), got {}", size,
-                                   shown(state_names(*draft.part)), state->size()));
+                                   few_of(state_names(*draft.part)), state->size()));
     }
     draft.options.initial_state = state.value_or(std::vector<double>());
   } else if (node.is_object("an object of states or an array of numbers") && draft.part) {

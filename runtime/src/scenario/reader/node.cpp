@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/few_of.hpp"
 #include "scenario/reader/limits.hpp"
 #include "scenario/reader/text.hpp"
 
@@ -107,14 +108,7 @@ std::string describe(const Json& value) {
   }
 }
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += text.empty() ? "" : ", ";
-    text += in_quotes(name);
-  }
-  return text;
-}
+std::string list_of(const std::vector<std::string>& names) { return few_of(names, names.size()); }
 
 std::string Node::where() const {
   if (parent_ == nullptr) return {};

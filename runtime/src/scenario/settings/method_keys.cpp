@@ -16,6 +16,7 @@
 
 #include "parallel/fast_parts.hpp"
 #include "portwave/coupling/method/number_range.hpp"
+#include "portwave/subsystems/base/few_of.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/reader/key_table.hpp"
 #include "scenario/reader/limits.hpp"
@@ -47,14 +48,8 @@ bool read_per_component(const Node& node, const NumberRange& range, double* valu
 
 void fail_unknown_port(const Node& node, const std::string& path, Names& names) {
   if (node.defects().is_full() || names.is_missing(path)) return;
-  constexpr std::size_t kShown = 12;
-  const std::vector<std::string>& paths = names.ports().names();
-  const std::vector<std::string> first(
-      paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), kShown)));
-  const std::string more =
-      paths.size() > kShown ? fmt::format(", ... ({} in all)", paths.size()) : "";
-  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(first),
-                        more, names.ports().did_you_mean(path)));
+  node.fail(fmt::format("there is no port {}.\nports: {}.{}", in_quotes(path),
+                        few_of(names.ports().names()), names.ports().did_you_mean(path)));
 }
 
 // Reads {"part.port": number or array, …} into values by scalar port. Returns which were given.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
