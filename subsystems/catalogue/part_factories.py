@@ -156,7 +156,8 @@ namespace portwave::parts {{}}
 
 def python_type(info):
     return {"number": "float", "integer": "int", "boolean": "bool", "choice": "str", "numbers": "Sequence[float]",
-            "matrix": "Any", "ports": "Sequence[Mapping[str, Any]]", "inputs": "Sequence[Any]",
+            "matrix": "Any", "ports": "Sequence[Mapping[str, Any]]",
+            "inputs": "Union[Sequence[Any], Mapping[str, Any]]",
             "states": "Union[Sequence[Any], Mapping[str, Any]]", "expression": "str",
             "expressions": "Sequence[str]", "expression_matrix": "Any",
             "constants": "Mapping[str, float]", "texts": "Sequence[str]"}[info["kind"]]

@@ -484,4 +484,99 @@ TEST(ChosenStepsWithoutWaves, AreSteppedLikeAllOthers) {
   run(R"({"kind": "taylor", "order": 12})");
 }
 
+/// A pendulum on a spring, driven by a torque.
+constexpr const char* kSwing = R"json({"name": "swing", "time": {"step_s": 0.01, "end_s": 1},
+  "method": {"kind": "auto", "tolerance": 1e-13},
+  "subsystems": [
+    {"name": "pendulum", "type": "pendulum", "initial_state": [1.2, 0.3],
+     "parameters": {"mass_kg": 1.0, "length_m": 0.5, "damping_Nms_per_rad": 0.02}},
+    {"name": "spring", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 20.0}},
+    {"name": "drive", "type": "effort_source", "parameters": {"domain": "rotation"},
+     "inputs": {"effort": {"kind": "settable"}}},
+    {"name": "wheel", "type": "inertia", "parameters": {"inertia_kgm2": 0.1}}],
+  "couplings": [
+    {"kind": "connection", "ports": ["pendulum.shaft", "spring.left"]},
+    {"kind": "common_flow", "ports": ["spring.right", "wheel.shaft", "drive.port"]}]})json";
+
+portwave_simulation* swing() {
+  portwave_simulation* made = nullptr;
+  EXPECT_EQ(portwave_parse(kSwing, "swing.json", nullptr, 0, &made), PORTWAVE_OK)
+      << portwave_last_error();
+  return made;
+}
+
+/// The angle of the pendulum after steps under these torques.
+double angle_after(const std::vector<double>& torques, double angle, double length) {
+  portwave_simulation* own = swing();
+  EXPECT_EQ(portwave_set_parameter(own, "pendulum.length_m", length), PORTWAVE_OK);
+  std::vector<double> x(portwave_state_count(own));
+  EXPECT_EQ(portwave_states(own, x.data(), x.size()), PORTWAVE_OK);
+  x[0] = angle;
+  EXPECT_EQ(portwave_set_states(own, x.data(), x.size()), PORTWAVE_OK);
+  for (const double torque : torques) {
+    EXPECT_EQ(portwave_set_input(own, 0, torque), PORTWAVE_OK);
+    EXPECT_EQ(portwave_step(own), PORTWAVE_OK);
+  }
+  EXPECT_EQ(portwave_states(own, x.data(), x.size()), PORTWAVE_OK);
+  portwave_free(own);
+  return x[0];
+}
+
+TEST(Derivatives, OfARolloutAreThoseOfDifferences) {
+  const std::vector<double> torques = {0.7, -0.4, 0.2};
+  const char* const names[] = {"pendulum.length_m"};
+  portwave_simulation* own = swing();
+  portwave_derivatives* made = nullptr;
+  ASSERT_EQ(portwave_differentiate(own, 3, torques.data(), names, 1, &made), PORTWAVE_OK)
+      << portwave_last_error();
+  ASSERT_EQ(portwave_derivatives_steps(made), 3);
+  const std::size_t n = portwave_state_count(own);
+  std::vector<double> weights(4 * n, 0.0), by_state(n), by_input(3);
+  weights[3 * n] = 1.0;  // of the angle at the end
+  double by_length = 0.0;
+  ASSERT_EQ(portwave_adjoint(made, weights.data(), by_state.data(), by_input.data(), &by_length),
+            PORTWAVE_OK);
+  const auto difference = [](const auto& run, double at, double by) {
+    return (8.0 * (run(at + by) - run(at - by)) - (run(at + 2 * by) - run(at - 2 * by))) /
+           (12.0 * by);
+  };
+  EXPECT_NEAR(by_state[0],
+              difference([&](double q) { return angle_after(torques, q, 0.5); }, 1.2, 1e-3), 1e-8);
+  EXPECT_NEAR(by_length,
+              difference([&](double l) { return angle_after(torques, 1.2, l); }, 0.5, 1e-3), 1e-8);
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto with = [&](double torque) {
+      std::vector<double> changed = torques;
+      changed[k] = torque;
+      return angle_after(changed, 1.2, 0.5);
+    };
+    EXPECT_NEAR(by_input[k], difference(with, torques[k], 1e-2), 1e-8) << k;
+  }
+  // Forward: the same numbers, and one step is its matrices.
+  const std::vector<double> torque_change = {1.0, -2.0, 0.5};
+  std::vector<double> x(4 * n), start(n, 0.0), A(n * n), B(n);
+  start[0] = 0.3;
+  const double length_change = 0.2;
+  ASSERT_EQ(portwave_tangent(made, start.data(), torque_change.data(), &length_change, x.data()),
+            PORTWAVE_OK);
+  double sum = by_state[0] * 0.3 + by_length * length_change;
+  for (std::size_t k = 0; k < 3; ++k) sum += by_input[k] * torque_change[k];
+  EXPECT_NEAR(x[3 * n], sum, 1e-13);
+  ASSERT_EQ(portwave_tangent(made, start.data(), torque_change.data(), nullptr, x.data()),
+            PORTWAVE_OK);
+  ASSERT_EQ(portwave_get_derivatives(made, 0, A.data(), B.data(), nullptr), PORTWAVE_OK);
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_NEAR(x[n + i], A[i * n] * 0.3 + B[i] * torque_change[0], 1e-13) << i;
+  }
+  EXPECT_EQ(portwave_get_derivatives(made, 3, A.data(), nullptr, nullptr),
+            PORTWAVE_INVALID_ARGUMENT);
+  portwave_derivatives_free(made);
+  const char* const unknown[] = {"pendulum.lenght_m"};
+  EXPECT_NE(portwave_differentiate(own, 1, nullptr, unknown, 1, &made), PORTWAVE_OK);
+  EXPECT_NE(std::string(portwave_last_error()).find("length_m"), std::string::npos)
+      << portwave_last_error();
+  EXPECT_EQ(made, nullptr);
+  portwave_free(own);
+}
+
 }  // namespace

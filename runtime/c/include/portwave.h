@@ -359,6 +359,40 @@ typedef int (*portwave_observer)(portwave_simulation* simulation, void* context)
 PORTWAVE_API portwave_status portwave_set_observer(portwave_simulation* simulation,
                                                    portwave_observer observer, void* context);
 
+/* The derivatives of T steps with n states, m settable inputs and k parameters, per unit of each. Matrices are
+ * row-major; NULL stands for one of zeros where it is read, and for one that is not wanted where it is written. */
+typedef struct portwave_derivatives portwave_derivatives;
+/* Advances by `steps` >= 0 macro-steps and differentiates each of them, at the fixed point of its equations, by the
+ * states before it, the inputs and `count` parameters such as "load.inertia_kgm2". `inputs` [steps, m] are held over
+ * one step each; NULL: inputs stay as they are. Fewer steps are made where an event ends the run.
+ * Errors: PORTWAVE_STEP_ERROR; PORTWAVE_INVALID_ARGUMENT, naming it, for what has no such derivatives: methods without
+ * waves, signal graphs, steps that choose their size, cut parts, foreign programs, parameters that are 0. Steps that
+ * were made before an error stand. */
+PORTWAVE_API portwave_status portwave_differentiate(portwave_simulation* simulation, int64_t steps,
+                                                    const double* inputs,
+                                                    const char* const* parameters, size_t count,
+                                                    portwave_derivatives** derivatives);
+/* Releases derivatives; NULL is ignored. */
+PORTWAVE_API void portwave_derivatives_free(portwave_derivatives* derivatives);
+/* Returns T, the number of steps that were made; 0 for NULL. */
+PORTWAVE_API int64_t portwave_derivatives_steps(const portwave_derivatives* derivatives);
+/* Writes the derivatives of the states after step 0 to T - 1 by the states before it [n, n], by the inputs [n, m] and
+ * by the parameters [n, k]. */
+PORTWAVE_API portwave_status portwave_get_derivatives(const portwave_derivatives* derivatives,
+                                                      int64_t step, double* by_state,
+                                                      double* by_input, double* by_parameter);
+/* Writes the changes of the states before the first step and after each [T + 1, n] that follow from changes of the
+ * states at the start [n], of the inputs [T, m] and of the parameters [k]. */
+PORTWAVE_API portwave_status portwave_tangent(const portwave_derivatives* derivatives,
+                                              const double* state, const double* inputs,
+                                              const double* parameters, double* states);
+/* Writes the gradient of a scalar by the states at the start [n], the inputs [T, m] and the parameters [k]; `weights`
+ * [T + 1, n] are its derivatives by the states before the first step and after each. Cost: that of one roll-out of
+ * tangents, whatever T, m and k. */
+PORTWAVE_API portwave_status portwave_adjoint(const portwave_derivatives* derivatives,
+                                              const double* weights, double* state, double* inputs,
+                                              double* parameters);
+
 /* Many replicas of one system, stepped side by side, each with its own parameters, states and inputs. Arrays are
  * row-major with one row per replica. */
 typedef struct portwave_ensemble portwave_ensemble;

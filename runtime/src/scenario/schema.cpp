@@ -109,7 +109,7 @@ Json parameter_schema(const ParameterInfo& info) {
     case ParameterKind::ports:
       return list(reference("port"));
     case ParameterKind::inputs:
-      return list(reference("named"));
+      return {{"anyOf", Json::array({list(reference("named")), map_of(text())})}};
     case ParameterKind::states:
       return {{"anyOf",
                Json::array({list(reference("named")), map_of(text()), counted_states_schema()})}};

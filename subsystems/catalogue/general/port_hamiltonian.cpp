@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -187,6 +188,27 @@ std::vector<double> state_numbers(const Parameters& parameters, std::string_view
   return {};
 }
 
+constexpr std::array kGradients = {DiscreteGradient::mean_value, DiscreteGradient::gonzalez,
+                                   DiscreteGradient::itoh_abe};
+
+DiscreteGradient gradient_of(const Parameters& parameters) {
+  const auto& name = value_of<std::string>(parameters, "discrete_gradient");
+  return *std::ranges::find_if(kGradients,
+                               [&](DiscreteGradient kind) { return to_string(kind) == name; });
+}
+
+ParameterInfo gradient_choice() {
+  ParameterInfo info;
+  info.name = "discrete_gradient";
+  info.kind = ParameterKind::choice;
+  info.summary =
+      "dH/dx over a step, under which energy balances: its mean along the step, that in the middle "
+      "with a correction, or by differences state by state, of first order";
+  for (const DiscreteGradient kind : kGradients) info.choices.emplace_back(to_string(kind));
+  info.default_value = info.choices.front();
+  return info;
+}
+
 std::unique_ptr<Subsystem> build_port_hamiltonian(const Parameters& parameters) {
   Signature signature{"port_hamiltonian", value_of<States>(parameters, "states"),
                       value_of<std::vector<Port>>(parameters, "ports"),
@@ -195,6 +217,7 @@ std::unique_ptr<Subsystem> build_port_hamiltonian(const Parameters& parameters) 
   Issues issues;
   NonlinearPortHamiltonian::Options options;
   options.allow_active = allows_active(parameters);
+  options.discrete_gradient = gradient_of(parameters);
   options.default_state = state_numbers(parameters, "default_state", n, issues);
   options.typical_state = state_numbers(parameters, "typical_state", n, issues);
   PhysicsReader reader(signature, parameters, issues);
@@ -269,6 +292,7 @@ PartType port_hamiltonian_type() {
                               "finite there. Zero if absent",
                               Numbers{}),
       std::move(sizes),
+      gradient_choice(),
   };
   type.build = build_port_hamiltonian;
   // A pendulum of 1.2 kg, 0.8 m, on a shaft with friction.

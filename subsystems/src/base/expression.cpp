@@ -32,7 +32,7 @@ class ExpressionParser {
   Expression parsed() && {
     comparison();
     skip_blanks();
-    if (at_ < text_.size()) fail("an operator or the end is expected here");
+    if (at_ < text_.size()) fail_expecting("an operator or the end");
     return std::move(out_);
   }
 
@@ -158,14 +158,14 @@ class ExpressionParser {
   }
   void primary() {
     skip_blanks();
-    if (at_ == text_.size()) fail("a number, a name or \"(\" is expected here");
+    if (at_ == text_.size()) fail_expecting("a number, a name or \"(\"");
     const char c = text_[at_];
     if ((c >= '0' && c <= '9') || c == '.') return number();
     if (take('(')) {
       enter();
       comparison();
       --nesting_;
-      if (!take(')')) fail("\")\" is expected here");
+      if (!take(')')) fail_expecting("\")\"");
       return;
     }
     name();
@@ -182,7 +182,7 @@ class ExpressionParser {
     const std::size_t begin = at_;
     std::size_t end = at_;
     while (end < text_.size() && is_name_part(text_[end])) ++end;
-    if (end == begin) fail("a number, a name or \"(\" is expected here");
+    if (end == begin) fail_expecting("a number, a name or \"(\"");
     const std::string_view word = text_.substr(begin, end - begin);
     const auto variable = std::ranges::find(variables_, word);
     if (variable != variables_.end()) {
@@ -205,8 +205,18 @@ class ExpressionParser {
     --nesting_;
     skip_blanks();
     if (at_ < text_.size() && text_[at_] == ',') fail_arguments(*function);
-    if (!take(')')) fail("\")\" is expected here");
+    if (!take(')')) fail_expecting("\")\"");
     emit(function->code, function->arguments);
+  }
+  /// With the spelling of other languages put right.
+  [[noreturn]] void fail_expecting(std::string_view what) const {
+    const std::string_view rest = text_.substr(at_);
+    const std::string_view hint = rest.starts_with('?')   ? "; conditions are if(a < b, x, y)"
+                                  : rest.starts_with('*') ? "; powers are x^2"
+                                  : rest.starts_with('&') || rest.starts_with('|')
+                                      ? "; \"and\" is min(a < b, c < d), \"or\" is max"
+                                      : "";
+    fail(fmt::format("{} is expected here{}", what, hint));
   }
   [[noreturn]] void fail_arguments(const Function& function) const {
     fail(fmt::format("{} takes {} number{}", function.name, function.arguments,
@@ -215,9 +225,15 @@ class ExpressionParser {
   [[noreturn]] void unknown(std::string_view word) const {
     std::vector<std::string> known(variables_.begin(), variables_.end());
     const std::string names = fmt::format("{}", fmt::join(known, ", "));
-    for (const Function& function : kFunctions) known.emplace_back(function.name);
-    fail(fmt::format("there is no {}.\nnames: {}{}pi.{}", in_quotes(word), names,
-                     names.empty() ? "" : ", ", did_you_mean(std::string(word), known)));
+    std::string functions;
+    for (const Function& function : kFunctions) {
+      known.emplace_back(function.name);
+      functions += fmt::format("{}{}", functions.empty() ? "\nfunctions: " : ", ", function.name);
+    }
+    const bool is_called = text_.substr(at_ + word.size()).starts_with('(');
+    fail(fmt::format("there is no {}.\nnames: {}{}pi.{}{}", in_quotes(word), names,
+                     names.empty() ? "" : ", ", is_called ? functions + "." : "",
+                     did_you_mean(std::string(word), known)));
   }
 
   std::string_view text_;

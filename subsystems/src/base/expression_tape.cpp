@@ -198,6 +198,7 @@ void ExpressionTape::operator()(const double* x, double* out) const {
 TapeProgram ExpressionTape::program() const {
   return {.variables = variables_,
           .constants = static_cast<int>(numbers_.size()),
+          .registers = registers_,
           .steps = static_cast<int>(steps_.size()),
           .results = results(),
           .constant = numbers_.data(),

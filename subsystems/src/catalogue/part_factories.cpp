@@ -270,6 +270,7 @@ CataloguePart port_hamiltonian(const PortHamiltonianParameters& parameters) {
   part.give("characteristic_range", parameters.characteristic_range);
   part.give("default_state", parameters.default_state);
   part.give("typical_state", parameters.typical_state);
+  part.give("discrete_gradient", parameters.discrete_gradient);
   part.give("allow_active", parameters.allow_active);
   return part;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
         width_(lanes() == 1 ? 1 : kLaneGroup),
         maps_(*parts_[0].part, energy_),
         newton_(energy_, maps_, p_),
+        mean_registers_(maps_.mean_registers() * at(width_)),
+        register_count_(mean_registers_ +
+                        maps_.frozen_registers(width_ == 1 ? 1 : bent::kGroups) * at(width_)),
         solvers_(lanes(), p_, false, [this, options](int lane) {
           return std::make_unique<LaneSolver>(*parts_[at(lane)].part, options);
         }) {}
@@ -64,8 +68,9 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   void prepare(double step_s, const double* impedance) override {
     step_s_ = step_s;
     solvers_.prepare(step_s, impedance, stride());
-    coefficients_.assign(at(groups() * maps_.coefficient_count * width_), 0.0);
-    std::vector<double> own, last, values;
+    coefficients_.clear();
+    blocks_.clear();
+    std::vector<double> own, last, values, group(at(maps_.coefficient_count * width_));
     for (int lane = 0; lane < groups() * width_; ++lane) {
       const int of = std::min(lane, lanes() - 1);
       own = impedances(of, impedance);
@@ -73,7 +78,14 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
           lane > 0 && have_same_numbers(parts_[at(of)], parts_[at(std::max(of - 1, 0))]);
       if (!is_same || own != last) values = coefficients(of, own);
       last = own;
-      put_coefficients(lane, values);
+      for (int k = 0; k < maps_.coefficient_count; ++k) {
+        group[at(k * width_ + lane % width_)] = values[at(k)];
+      }
+      if (lane % width_ < width_ - 1) continue;
+      const bool is_new = blocks_.empty() ||
+                          !std::ranges::equal(group, std::span(coefficients_).last(group.size()));
+      if (is_new) coefficients_.insert(coefficients_.end(), group.begin(), group.end());
+      blocks_.push_back(static_cast<int>(coefficients_.size() - group.size()));
     }
   }
 
@@ -86,7 +98,11 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     solvers_.take(lane, other->solvers_, impedance, stride());
     parts_[at(lane)] = part;
     const int last = lane == lanes() - 1 ? groups() * width_ : lane + 1;
-    for (int l = lane; l < last; ++l) put_coefficients(l, values);
+    take_own_block(lane / width_);
+    for (int l = lane; l < last; ++l) {
+      double* const to = coefficients_.data() + blocks_[at(l / width_)] + l % width_;
+      for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+    }
     return true;
   }
 
@@ -107,10 +123,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
         *place(record, lane, maps_.input + j) = input == nullptr ? 0.0 : input[lane * q_ + j];
       }
     }
-    for_groups(range, [&](auto width, int group) {
-      constexpr int W = decltype(width)::value;
-      complete<W>(group, record);
-    });
+    freeze_groups(record, range.first / width_, (range.last + width_ - 1) / width_);
   }
 
   LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
@@ -150,16 +163,19 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     const ExpressionLane& own = parts_[at(lane)];
     return maps_.coefficients(*own.part, *own.energy, step_s_, impedance);
   }
-  void put_coefficients(int lane, const std::vector<double>& values) {
-    double* const to =
-        coefficients_.data() + at(lane / width_ * maps_.coefficient_count * width_ + lane % width_);
-    for (int k = 0; k < maps_.coefficient_count; ++k) to[k * width_] = values[at(k)];
+  /// Equal neighbours share the block of their coefficients: this group no longer.
+  void take_own_block(int group) {
+    const int begin = blocks_[at(group)];
+    if (std::ranges::count(blocks_, begin) == 1) return;
+    const auto size = at(maps_.coefficient_count * width_), end = coefficients_.size();
+    coefficients_.resize(end + size);
+    std::copy_n(coefficients_.begin() + begin, size,
+                coefficients_.begin() + static_cast<std::ptrdiff_t>(end));
+    blocks_[at(group)] = static_cast<int>(end);
   }
 
   int groups() const { return (lanes() + width_ - 1) / width_; }
-  const double* coefficients(int group) const {
-    return coefficients_.data() + at(group * maps_.coefficient_count * width_);
-  }
+  const double* coefficients(int group) const { return coefficients_.data() + blocks_[at(group)]; }
   template <class Pointer>
   Pointer of_group(Pointer record, int group) const {
     return record + static_cast<std::ptrdiff_t>(group) * maps_.record_count * width_;
@@ -193,39 +209,16 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     for (int i = 0; i < count; ++i) Row<W>::put(to, i, y[i]);
   }
   /// What a step needs of x and ū.
-  template <int W>
-  void complete(int group, double* record) const {
-    double* const own = of_group(record, group);
-    bent::LinearTask task = maps_.linear;
-    task.coefficients = coefficients(group);
-    task.record = own;
-    (W == 1 ? bent::kernels().freeze_alone : bent::kernels().freeze)(task);
-    std::fill(own + maps_.is_warm * W, own + (maps_.is_warm + 1) * W, 0.0);
-    if (r_ == 0) return;
-    detail::Workspace room(energy_.scratch_size(W) + at(r_ * W));
-    double* const scratch = room.data() + r_ * W;
-    newton_.gather<W>(own + maps_.state * W, room.data());
-    const int degree = energy_.taylor_degree();
-    if (degree == 0) {
-      energy_.slopes<W>(room.data(), own + maps_.bent_slope * W, scratch);
-      if (!energy_.is_exact()) energy_.value<W>(room.data(), own + maps_.V * W, scratch);
-      if (!maps_.has_kernel) return;
-      Row<W>::put(own, maps_.taylor, Row<W>::at(own, maps_.bent_slope));
-      Row<W>::put(own, maps_.taylor + 1, 0.5 * Row<W>::at(own, maps_.bent_slope + 1));
-      return;
-    }
-    energy_.taylor<W>(room.data(), own + maps_.taylor * W, scratch);
-    const V<W> curvature = 2.0 * Row<W>::at(own, maps_.taylor + 1);
-    Row<W>::put(own, maps_.bent_slope, Row<W>::at(own, maps_.taylor));
-    Row<W>::put(own, maps_.bent_slope + 1, curvature);
-    Row<W>::put(own, maps_.taylor + degree, abs(curvature) * abs(Row<W>::at(room.data(), 0)));
+  void freeze_groups(double* record, int first, int last) const {
+    detail::Workspace registers(register_count_);
+    bent::Task task = task_of(record, first, last);
+    task.registers_of_frozen = registers.data();
+    kernels_.freeze(task);
   }
 
   LaneStatus solve_all(LaneRange range, double* record, const double* a, double* next, double* b,
                        const EnergyColumns& energy, bool warm) const {
-    if (next == nullptr && maps_.has_kernel) {
-      return scatter_by_kernel(range, record, a, b, warm);
-    }
+    if (maps_.is_one) return solve_by_kernel(range, record, a, next, b, energy, warm);
     LaneStatus status;
     for_groups(range, [&](auto width, int group) {
       constexpr int W = decltype(width)::value;
@@ -235,43 +228,48 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     return status;
   }
 
-  bent::Task bent_task(LaneRange range, double* record, const double* a, double* b,
-                       bool warm) const {
-    bent::Task t = maps_.bent;
+  bent::Task task_of(double* record, int first, int last) const {
+    bent::Task t;
+    t.layout = &maps_.layout;
     t.coefficients = coefficients_.data();
-    t.coefficient_size = static_cast<long>(maps_.coefficient_count) * width_;
+    t.block = blocks_.data();
     t.record = record;
-    t.record_size = static_cast<long>(maps_.record_count) * width_;
-    t.a = a;
-    t.b = b;
     t.stride = stride();
-    t.first = range.first / width_;
-    t.last = (range.last + width_ - 1) / width_;
-    t.warm = warm;
+    t.first = first;
+    t.last = last;
+    t.step_s = step_s_;
     return t;
   }
-  int run_bent(const bent::Task& task) const {
-    return width_ == 1 ? bent::kernels().scatter_alone(task) : bent::kernels().scatter(task);
+  /// Of this group alone, whose record begins at `own` and whose waves are side by side.
+  bent::Task task_of_one(int group, double* own, const double* a, double* b) const {
+    bent::Task t = task_of(own, 0, 1);
+    t.block += group;
+    t.stride = width_;
+    t.a = a;
+    t.b = b;
+    return t;
   }
 
   /// Groups with a lane that the kernel does not solve are left to solve_group, which takes the others as they
   /// are.
-  LaneStatus scatter_by_kernel(LaneRange range, double* record, const double* a, double* b,
-                               bool warm) const {
-    double delta[kLaneGroup], mean[kLaneGroup], failed[kLaneGroup];
-    bent::Task task = bent_task(range, record, a, b, warm);
-    detail::Workspace registers(energy_.scratch_size(width_));
+  LaneStatus solve_by_kernel(LaneRange range, double* record, const double* a, double* next,
+                             double* b, const EnergyColumns& energy, bool warm) const {
+    detail::Workspace registers(register_count_);
+    bent::Task task = task_of(record, range.first / width_, (range.last + width_ - 1) / width_);
+    task.a = a;
+    task.b = b;
+    task.next = next;
+    task.energy = energy;
+    task.warm = warm;
     task.registers = registers.data();
-    task.delta = delta;
-    task.mean = mean;
-    task.failed = failed;
+    task.registers_of_frozen = registers.data() + mean_registers_;
     LaneStatus status;
     for (;;) {
-      const int group = run_bent(task);
+      const int group = (next == nullptr ? kernels_.scatter : kernels_.advance)(task);
       if (group < 0) return status;
       for_groups({group * width_, group * width_ + 1}, [&](auto width, int) {
         constexpr int W = decltype(width)::value;
-        const LaneStatus own = solve_one<W>(group, record, a, nullptr, b, {}, warm);
+        const LaneStatus own = solve_one<W>(group, record, a, next, b, energy, warm);
         if (status.ok()) status = own;
       });
       task.first = group + 1;
@@ -294,20 +292,19 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     double* const own = of_group(record, range.first / width_);
     const double* const coefficient = coefficients(range.first / width_);
     const int used = range.last - range.first;
-    const bool has_kernel = maps_.has_kernel;
+    const bool has_kernel = maps_.is_one;
     double delta[W], mean[W], by_kernel[kMostPorts * W];
     double failed[W] = {};
     bool all = false;
     if (has_kernel) {
-      bent::Task task = bent_task({0, W}, own, waves, by_kernel, warm);
-      task.coefficients = coefficient;
-      task.stride = W;
-      detail::Workspace registers(energy_.scratch_size(W));
+      detail::Workspace registers(register_count_);
+      bent::Task task = task_of_one(range.first / width_, own, waves, by_kernel);
+      task.warm = warm;
       task.registers = registers.data();
       task.delta = delta;
       task.mean = mean;
       task.failed = failed;
-      all = run_bent(task) < 0;
+      all = kernels_.scatter(task) < 0;
     }
     if (r_ > 0 && !all)
       newton_.find_increments<W>(own, coefficient, waves, used, warm && !has_kernel, s);
@@ -351,7 +348,14 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     IncrementSolve<W> solve;
     double outgoing[kMostPorts * W];
     solve_increments<W>(range, record, waves, warm, solve, outgoing);
-    if (next != nullptr) commit<W>(group, own, waves, outgoing, solve, next, energy);
+    if (next != nullptr) {
+      bent::Task task = task_of_one(group, own, waves, outgoing);
+      task.next = of_group(next, group);
+      task.mean = solve.mean;
+      task.delta = solve.delta;
+      task.energy = energy;
+      kernels_.commit(task);
+    }
     LaneStatus status;
     for (int lane = range.first; lane < range.last; ++lane) {
       const int l = lane - range.first;
@@ -366,7 +370,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       for (int l = 0; l < range.last - range.first; ++l) b[j * stride() + l] = outgoing[j * W + l];
     }
     // The lanes that were solved otherwise are completed again with the others, to the same bits.
-    if (next != nullptr) complete<W>(group, next);
+    if (next != nullptr) freeze_groups(next, group, group + 1);
     return status;
   }
 
@@ -392,22 +396,6 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
     });
   }
 
-  template <int W>
-  void commit(int group, double* own, const double* waves, const double* outgoing,
-              const IncrementSolve<W>& s, double* next, const EnergyColumns& energy) const {
-    bent::LinearTask task = maps_.linear;
-    task.step_s = step_s_;
-    task.coefficients = coefficients(group);
-    task.record = own;
-    task.next = of_group(next, group);
-    task.waves = waves;
-    task.outgoing = outgoing;
-    task.mean = s.mean;
-    task.delta = s.delta;
-    task.energy = energy;
-    (W == 1 ? bent::kernels().commit_alone : bent::kernels().commit)(task);
-  }
-
   std::vector<ExpressionLane> parts_;
   SplitEnergy energy_;  ///< V, which is that of all
   int n_, p_, q_, r_;
@@ -415,7 +403,10 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   ExpressionMaps maps_;
   ExpressionNewton newton_;
   double step_s_ = 0.0;
+  const bent::Kernels& kernels_ = width_ == 1 ? bent::kernels().one : bent::kernels().eight;
+  std::size_t mean_registers_, register_count_;
   AlignedVector coefficients_;
+  std::vector<int> blocks_;  ///< where those of a group begin
   SolverOfEachLane<LaneSolver> solvers_;
 };
 

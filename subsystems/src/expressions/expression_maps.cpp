@@ -13,7 +13,7 @@ namespace portwave {
 
 namespace bent {
 
-const Kernels& kernels() { return PORTWAVE_KERNELS(kBent); }
+const KernelsOfWidths& kernels() { return PORTWAVE_KERNELS(kBent); }
 
 }  // namespace bent
 
@@ -44,8 +44,7 @@ ExpressionMaps::ExpressionMaps(const Subsystem& part, const SplitEnergy& energy)
       r_(static_cast<int>(energy.bent().size())) {
   lay_out();
   lay_out_entries(part.structure());
-  set_linear_task();
-  set_bent_task();
+  set_layout();
 }
 
 /// The places that the matrices have, also where the number of this part is 0.
@@ -58,7 +57,6 @@ void ExpressionMaps::lay_out_entries(const Structure& of) {
       }
     }
   };
-  set(energy_.Q(), Q_entries_);
   set(places_of(of.R), R_entries_);
   set(places_of(of.P), P_entries_);
   set(places_of(of.S), S_entries_);
@@ -67,10 +65,10 @@ void ExpressionMaps::lay_out_entries(const Structure& of) {
 }
 
 bool ExpressionMaps::has_entries_of(const ExpressionMaps& other) const {
-  using Lists = std::array<const Entries*, 6>;
+  using Lists = std::array<const Entries*, 5>;
   const auto lists = [](const ExpressionMaps& of) {
-    return Lists{&of.Q_entries_, &of.R_entries_,    &of.P_entries_,
-                 &of.S_entries_, &of.external_out_, &of.external_through_};
+    return Lists{&of.R_entries_, &of.P_entries_, &of.S_entries_, &of.external_out_,
+                 &of.external_through_};
   };
   const auto is_same = [](const bent::Entry& a, const bent::Entry& b) {
     return a.row == b.row && a.column == b.column;
@@ -106,75 +104,71 @@ void ExpressionMaps::lay_out() {
   b_of_mean = block(p_, r_);
   u_of_a = block(p_, 1);
   u_of_b = block(p_, 1);
+  Q = block(n_, n_);
   constants = block(n_, 1);
   weight = block(1, 1);
   state = room(n_);
   input = room(q_);
-  slope = room(n_);   // Qx + c
   offset = room(n_);  // d⁰
   b_offset = room(p_);
-  bent_slope = room(energy_.slope_count());  // ∇V and ∇²V at x
-  V = room(1);
   warm = room(r_);
-  is_warm = room(1);
-  has_kernel = energy_.taylor_degree() > 0 || (r_ == 1 && energy_.closed_mean().results() > 0);
-  if (has_kernel) taylor = room(std::max(2, energy_.taylor_degree() + 1));
+  is_one = energy_.taylor_degree() > 0 || (r_ == 1 && energy_.closed_mean().results() > 0);
+  bent_slope = room(is_one ? std::max(2, energy_.taylor_degree()) : energy_.slope_count());
+  if (!energy_.is_exact()) V = room(1);
 }
 
-void ExpressionMaps::set_bent_task() {
-  bent::Task& t = bent;
-  t.ports = p_;
-  t.degree = energy_.taylor_degree();
-  if (!has_kernel) return;
-  if (t.degree == 0) {
-    mean_of_ = energy_.closed_mean().program();
-    t.mean_of = &mean_of_;
-    t.own_state = state + energy_.bent()[0];
-  }
-  t.own_of_wave = of_wave.entry(energy_.bent()[0], 0);
-  t.own_of_wave_step = n_;
-  t.gain = of_mean.entry(energy_.bent()[0], 0);
-  t.b_of_wave = b_of_wave.begin;
-  t.b_of_mean = b_of_mean.begin;
-  t.offset = offset + energy_.bent()[0];
-  t.b_offset = b_offset;
-  t.taylor = taylor;
-  t.increment = warm;
-  t.is_warm = is_warm;
-}
-
-void ExpressionMaps::set_linear_task() {
+void ExpressionMaps::set_layout() {
   const auto shared = [](const std::vector<bent::Entry>& entries) {
     return bent::Entries{entries.data(), static_cast<int>(entries.size())};
   };
-  bent::LinearTask& t = linear;
-  t.states = n_;
-  t.ports = p_;
-  t.inputs = q_;
-  t.bent = r_;
-  t.bent_states = energy_.bent().data();
-  t.constants = constants.begin;
-  t.weight = weight.begin;
-  t.Q = shared(Q_entries_);
-  t.R = shared(R_entries_);
-  t.P = shared(P_entries_);
-  t.S = shared(S_entries_);
-  t.outputs = shared(external_out_);
-  t.through = shared(external_through_);
-  t.of_gradient = of_gradient.begin;
-  t.of_input = of_input.begin;
-  t.of_wave = of_wave.begin;
-  t.of_mean = of_mean.begin;
-  t.b_of_gradient = b_of_gradient.begin;
-  t.b_of_offset = b_of_offset.begin;
-  t.b_of_input = b_of_input.begin;
-  t.u_of_a = u_of_a.begin;
-  t.u_of_b = u_of_b.begin;
-  t.state = state;
-  t.input = input;
-  t.slope = slope;
-  t.offset = offset;
-  t.b_offset = b_offset;
+  bent::Layout& l = layout;
+  l.coefficient_count = coefficient_count;
+  l.record_count = record_count;
+  l.states = n_;
+  l.ports = p_;
+  l.inputs = q_;
+  l.bent = r_;
+  l.bent_states = energy_.bent().data();
+  l.constants = constants.begin;
+  l.weight = weight.begin;
+  l.Q = Q.begin;
+  l.R = shared(R_entries_);
+  l.P = shared(P_entries_);
+  l.S = shared(S_entries_);
+  l.outputs = shared(external_out_);
+  l.through = shared(external_through_);
+  l.of_gradient = of_gradient.begin;
+  l.of_input = of_input.begin;
+  l.of_wave = of_wave.begin;
+  l.of_mean = of_mean.begin;
+  l.b_of_gradient = b_of_gradient.begin;
+  l.b_of_offset = b_of_offset.begin;
+  l.b_of_input = b_of_input.begin;
+  l.b_of_wave = b_of_wave.begin;
+  l.b_of_mean = b_of_mean.begin;
+  l.u_of_a = u_of_a.begin;
+  l.u_of_b = u_of_b.begin;
+  l.state = state;
+  l.input = input;
+  l.offset = offset;
+  l.b_offset = b_offset;
+  l.increment = warm;
+  l.frozen[0] = &programs_[0];
+  l.frozen[1] = &programs_[1];
+  if (r_ == 0) return;
+  const bool is_series = energy_.taylor_degree() > 0;
+  programs_[0] = is_series ? energy_.taylor_program() : energy_.slopes_program();
+  l.frozen_to[0] = bent_slope;
+  if (!energy_.is_exact()) {
+    programs_[1] = energy_.value_program();
+    l.frozen_to[1] = V;
+  }
+  l.is_one = is_one;
+  l.taylor = bent_slope;
+  l.degree = energy_.taylor_degree();
+  if (!is_one || is_series) return;
+  mean_of_ = energy_.closed_mean().program();
+  l.mean_of = &mean_of_;
 }
 
 /// K = (I − h/2 A Q)⁻¹ h with the closed loop A.
@@ -236,7 +230,7 @@ std::vector<double> ExpressionMaps::coefficients(const Subsystem& part, const Sp
   const auto put_entries = [&out](const Entries& entries, const Matrix& what) {
     for (const bent::Entry& entry : entries) out[at(entry.place)] = what(entry.row, entry.column);
   };
-  put_entries(Q_entries_, energy.Q());
+  put(Q, energy.Q());
   put_entries(R_entries_, R);
   put_entries(P_entries_, P);
   put_entries(S_entries_, S);

@@ -63,14 +63,16 @@ class ExpressionNewton {
     for (int l = 0; l < W; ++l) {
       s.is_done[l] = l >= lanes_used;
       s.fails[l] = false;
-      if (!warm || own[maps_.is_warm * W + l] == 0.0) continue;
+      if (!warm || std::isnan(own[maps_.warm * W + l])) continue;
       for (int k = 0; k < r_; ++k) s.delta[k * W + l] = own[(maps_.warm + k) * W + l];
     }
     iterate<W>(own, coefficient, s);
     if (!warm) return;
     for (int l = 0; l < W; ++l) {
-      own[maps_.is_warm * W + l] = s.fails[l] ? 0.0 : 1.0;
-      for (int k = 0; k < r_; ++k) own[(maps_.warm + k) * W + l] = s.delta[k * W + l];
+      constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+      for (int k = 0; k < r_; ++k) {
+        own[(maps_.warm + k) * W + l] = s.fails[l] ? kNone : s.delta[k * W + l];
+      }
     }
   }
 
@@ -135,10 +137,12 @@ class ExpressionNewton {
   void predict(const double* own, const double* coefficient, IncrementSolve<W>& s) const {
     const double* const slopes = own + maps_.bent_slope * W;
     const double* curvature = slopes + r_ * W;
+    const double share = maps_.is_one ? 1.0 : 0.5;
     for (int j = 0; j < r_; ++j) {
       for (int i = j; i < r_; ++i, curvature += W) {
         for (int l = 0; l < W; ++l) {
-          s.jacobian[(j * r_ + i) * W + l] = s.jacobian[(i * r_ + j) * W + l] = 0.5 * curvature[l];
+          s.jacobian[(j * r_ + i) * W + l] = s.jacobian[(i * r_ + j) * W + l] =
+              share * curvature[l];
         }
       }
     }

@@ -71,15 +71,21 @@ bool has_pattern(const Structure& a, const Structure& b) {
   return true;
 }
 
-/// The part's own keys, in place of those of the class that it is built on.
-Issues in_own_words(const Issues& issues) {
+/// The part's own keys, in place of those of the class that it is built on. `is_constant`: its matrices are.
+Issues in_own_words(const Issues& issues, bool is_constant) {
   constexpr std::string_view kStructure = "/structure_at";
+  constexpr std::string_view kNotFinite = "is not finite";
   Issues out;
   for (const Issue& issue : issues) {
     std::string where = issue.where;
     if (where.starts_with("/hamiltonian")) where = "/energy";
-    if (where.starts_with(kStructure)) where = where.substr(kStructure.size());
-    out.push_back({where, issue.what});
+    std::string what = issue.what;
+    if (where.starts_with(kStructure)) {
+      where = where.substr(kStructure.size());
+    } else if (!is_constant && what.ends_with(kNotFinite)) {
+      what += " at the default state: set \"default_state\" to states where it is";
+    }
+    out.push_back({where, what});
   }
   return out;
 }
@@ -313,7 +319,8 @@ std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionP
   const bool has_laws = std::ranges::any_of(laws, [](const auto& law) { return !law.is_zero(); });
   if (has_laws) throw_if_any(expression_part::check_laws(programs->pattern, p));
   try {
-    if (!has_laws && programs->is_constant) {
+    const bool is_own_mean = options.discrete_gradient != DiscreteGradient::itoh_abe;
+    if (!has_laws && programs->is_constant && is_own_mean) {
       Eigen::MatrixXd Q = Eigen::MatrixXd::Zero(n, n);
       programs->for_each_curvature(start.data(),
                                    [&Q](int i, int j, double value) { Q(i, j) = value; });
@@ -328,7 +335,6 @@ std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionP
     }
     const int degree = programs->degree;
     const bool is_exact = degree > 0 && degree <= kMostPolynomialDegree;
-    options.discrete_gradient = DiscreteGradient::mean_value;
     options.polynomial_degree = is_exact ? degree : 0;
     options.check_derivatives = false;
     if (!programs->is_constant) {
@@ -339,7 +345,7 @@ std::unique_ptr<Subsystem> ExpressionPart::make(Signature signature, ExpressionP
     return std::unique_ptr<Subsystem>(new ExpressionPart(
         std::move(signature), std::move(structure), programs, std::move(laws), std::move(options)));
   } catch (const ConfigError& error) {
-    throw ConfigError(expression_part::in_own_words(error.issues()));
+    throw ConfigError(expression_part::in_own_words(error.issues(), programs->is_constant));
   }
 }
 
@@ -369,7 +375,8 @@ ExpressionPart::ExpressionPart(Signature signature, Structure structure,
       has_laws_(std::ranges::any_of(laws_, [](const auto& law) { return !law.is_zero(); })),
       split_(programs->split) {
   split_.set_terms(storage_terms());
-  if (has_laws_ || !programs_->is_constant || !has_lanes(split_, this->signature())) return;
+  if (!is_mean() || has_laws_ || !programs_->is_constant || !has_lanes(split_, this->signature()))
+    return;
   key_ = expression_part::key_of(this->signature(), this->structure()) + programs_->energy.bytes() +
          fmt::format("/{}", storage_terms());
 }
@@ -420,6 +427,7 @@ void ExpressionPart::with_mean(const double* x, const double* x_next, Take take)
 }
 
 void ExpressionPart::discrete_gradient(const double* x, const double* x_next, double* g) const {
+  if (!is_mean()) return NonlinearPortHamiltonian::discrete_gradient(x, x_next, g);
   const auto n = static_cast<Eigen::Index>(signature().state_size());
   const Eigen::Map<const Eigen::VectorXd> from(x, n), to(x_next, n);
   Eigen::Map<Eigen::VectorXd> out(g, n);
@@ -435,6 +443,9 @@ void ExpressionPart::discrete_gradient(const double* x, const double* x_next, do
 /// Zeros of ∂V̄/∂y⁺ are kept, so that the pattern does not depend on the state.
 void ExpressionPart::discrete_gradient_jacobian(
     const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
+  if (!is_mean()) {
+    return NonlinearPortHamiltonian::discrete_gradient_jacobian(x, x_next, jacobian);
+  }
   const Eigen::MatrixXd& Q = split_.Q();
   for (int j = 0; j < static_cast<int>(Q.cols()); ++j) {
     for (int i = 0; i < static_cast<int>(Q.rows()); ++i) {
@@ -449,8 +460,9 @@ void ExpressionPart::discrete_gradient_jacobian(
   });
 }
 
-void ExpressionPart::add_gradient_terms(const double* x, const double* x_next, const double* /*g*/,
+void ExpressionPart::add_gradient_terms(const double* x, const double* x_next, const double* g,
                                         double* terms) const {
+  if (!is_mean()) return NonlinearPortHamiltonian::add_gradient_terms(x, x_next, g, terms);
   with_mean(x, x_next,
             [&](const double* /*mean*/, const double* /*jacobian*/, const double* noise) {
               for (std::size_t k = 0; k < split_.bent().size(); ++k)

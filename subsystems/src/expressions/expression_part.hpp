@@ -56,12 +56,13 @@ class ExpressionLaw {
   bool is_zero_;
 };
 
-/// A part whose H, structure and laws are expressions. Its derivatives are exact; its discrete gradient is that of
-/// SplitEnergy. Parts with constant structure and no laws are solved in lanes (make_expression_batch).
+/// A part whose H, structure and laws are expressions. Its derivatives are exact; its discrete gradient is the mean
+/// value of SplitEnergy, or of another kind where options say so. Parts with that mean value, constant structure and
+/// no laws are solved in lanes (make_expression_batch).
 class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSlopes {
  public:
   /// As a LinearPortHamiltonian where it is one: H = ½xᵀQx ≥ 0, constant structure, no laws. `laws`: none, or
-  /// one for each scalar port. Of `options` what is derived from H is set here.
+  /// one for each scalar port. Of `options` what is derived from H is set here, but for the discrete gradient.
   /// Errors: ConfigError, `where` being "/energy", "/J", "/characteristics", …
   static std::unique_ptr<Subsystem> make(Signature signature, ExpressionPhysics physics,
                                          std::vector<ExpressionLaw> laws, Options options);
@@ -89,6 +90,8 @@ class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSl
   ExpressionPart(Signature signature, Structure structure,
                  const std::shared_ptr<const Programs>& programs, std::vector<ExpressionLaw> laws,
                  Options options);
+
+  bool is_mean() const { return options().discrete_gradient == DiscreteGradient::mean_value; }
 
   struct BentStep;
   template <class Take>

@@ -35,21 +35,17 @@ class SplitEnergy {
   /// V̄ is exact: in closed form, or a polynomial of a degree for which quadrature is.
   bool is_exact() const { return is_exact_; }
 
-  /// Below, value k of lane l is at [k·lanes + l]. V at y; ∇V and the lower half of ∇²V by columns.
+  /// Below, value k of lane l is at [k·lanes + l]. V at y.
   template <int lanes>
   void value(const double* y, double* V, double* scratch) const {
     value_.run<lanes>(y, V, scratch);
   }
-  template <int lanes>
-  void slopes(const double* y, double* slopes_and_curvatures, double* scratch) const {
-    slopes_.run<lanes>(y, slopes_and_curvatures, scratch);
-  }
-  /// With one bent state and an exact V̄: V̄(y, y + δ) = t₁ + t₂δ + … + t_d δ^{d−1}. d, and t₁ to t_d at y; 0: not so.
+  /// ∇V and the lower half of ∇²V by columns, of y.
+  TapeProgram slopes_program() const { return slopes_.program(); }
+  TapeProgram value_program() const { return value_.program(); }
+  /// With one bent state and an exact V̄: V̄(y, y + δ) = t₁ + t₂δ + … + t_d δ^{d−1}. d, and t₁ to t_d of y; 0: not so.
   int taylor_degree() const { return taylor_.results(); }
-  template <int lanes>
-  void taylor(const double* y, double* coefficients, double* scratch) const {
-    taylor_.run<lanes>(y, coefficients, scratch);
-  }
+  TapeProgram taylor_program() const { return taylor_.program(); }
   /// Of (y, δ): V̄, its derivatives by δ and the sizes of its terms; r of each. Without results where V̄ has no
   /// closed form.
   const ExpressionTape& closed_mean() const { return closed_mean_; }

@@ -1,6 +1,6 @@
 #pragma once
 
-// A TapeProgram for W lanes, for kernel sources alone: the same bits on every instruction set but for functions of
+// A TapeProgram for G groups of W lanes, for kernel sources alone: the same bits on every instruction set but for functions of
 // the C library, and in every lane those that it has alone.
 
 #include "kernels/lane_exponential.hpp"
@@ -10,7 +10,7 @@
 
 namespace portwave::PORTWAVE_ISA {
 
-template <int W>
+template <int W, int G = 1>
 class LaneTape {
  public:
   using V = Vec<W>;
@@ -18,85 +18,101 @@ class LaneTape {
 
   LaneTape(const TapeProgram& program, double* registers)
       : program_(program), registers_(registers) {
-    double* to = registers + program.variables * W;
-    for (int i = 0; i < program.constants; ++i, to += W) V::all(program.constant[i]).store(to);
+    for (int i = 0; i < program.constants; ++i) {
+      const V constant = V::all(program.constant[i]);
+      each([&](int g) { put(program.variables + i, g, constant); });
+    }
   }
 
   /// Where the variables are to be put.
-  double* variable(int i) { return registers_ + i * W; }
-  V result(int i) const { return at(program_.result[i]); }
+  double* variable(int i, int g = 0) { return place(i, g); }
+  V result(int i, int g = 0) const { return at(program_.result[i], g); }
 
   void run() {
     for (int i = 0; i < program_.steps; ++i) {
       const TapeProgram::Step& step = program_.step[i];
-      const V a = at(step.a);
       switch (step.code) {
         case Code::add:
-          put(step.to, a + at(step.b));
+          each([&](int g) { put(step.to, g, at(step.a, g) + at(step.b, g)); });
           break;
         case Code::subtract:
-          put(step.to, a - at(step.b));
+          each([&](int g) { put(step.to, g, at(step.a, g) - at(step.b, g)); });
           break;
         case Code::multiply:
-          put(step.to, a * at(step.b));
+          each([&](int g) { put(step.to, g, at(step.a, g) * at(step.b, g)); });
           break;
         case Code::divide:
-          put(step.to, a / at(step.b));
+          each([&](int g) { put(step.to, g, at(step.a, g) / at(step.b, g)); });
           break;
         case Code::negate:
-          put(step.to, negate(a));
+          each([&](int g) { put(step.to, g, negate(at(step.a, g))); });
           break;
         case Code::root:
-          put(step.to, root(a));
+          each([&](int g) { put(step.to, g, root(at(step.a, g))); });
           break;
         case Code::magnitude:
-          put(step.to, abs(a));
+          each([&](int g) { put(step.to, g, abs(at(step.a, g))); });
           break;
         case Code::less:
-          put(step.to, each(a, at(step.b),
-                            [](auto x, auto y, auto yes, auto no) { return x < y ? yes : no; }));
+          each([&](int g) {
+            put(step.to, g,
+                compared(at(step.a, g), at(step.b, g),
+                         [](auto x, auto y, auto yes, auto no) { return x < y ? yes : no; }));
+          });
           break;
         case Code::equal:
-          put(step.to, each(a, at(step.b),
-                            [](auto x, auto y, auto yes, auto no) { return x == y ? yes : no; }));
+          each([&](int g) {
+            put(step.to, g,
+                compared(at(step.a, g), at(step.b, g),
+                         [](auto x, auto y, auto yes, auto no) { return x == y ? yes : no; }));
+          });
           break;
-        case Code::choose: {
-          V yes = at(step.b);
-          const V no = at(step.c), zero = V::all(0.0);
-          for_each_part([&](auto& to, const auto& x, const auto& z,
-                            const auto& other) { to = x != z ? to : other; },
-                        yes, a, zero, no);
-          put(step.to, yes);
+        case Code::choose:
+          each([&](int g) {
+            V yes = at(step.b, g);
+            for_each_part([](auto& to, const auto& x, const auto& z,
+                             const auto& other) { to = x != z ? to : other; },
+                          yes, at(step.a, g), V::all(0.0), at(step.c, g));
+            put(step.to, g, yes);
+          });
           break;
-        }
-        case Code::sine: {
-          const LaneSine<W> both = LaneSine<W>::of(a);
-          put(step.b, both.cosine);
-          put(step.to, both.sine);
+        case Code::sine:
+          each([&](int g) {
+            const LaneSine<W> both = LaneSine<W>::of(at(step.a, g));
+            put(step.b, g, both.cosine);
+            put(step.to, g, both.sine);
+          });
           break;
-        }
-        case Code::cosine: {
-          const LaneSine<W> both = LaneSine<W>::of(a);
-          put(step.b, both.sine);
-          put(step.to, both.cosine);
+        case Code::cosine:
+          each([&](int g) {
+            const LaneSine<W> both = LaneSine<W>::of(at(step.a, g));
+            put(step.b, g, both.sine);
+            put(step.to, g, both.cosine);
+          });
           break;
-        }
         case Code::exponential:
-          put(step.to, LaneExponential<W>::of(a));
+          each([&](int g) { put(step.to, g, LaneExponential<W>::of(at(step.a, g))); });
           break;
         default: {
-          double from[W], second[W];
-          a.store(from);
-          at(step.b).store(second);
-          program_.other(step.code, from, second, registers_ + step.to * W, W);
+          double from[W * G], second[W * G];  // the registers of `to` may be those of an argument
+          each([&](int g) {
+            at(step.a, g).store(from + g * W);
+            at(step.b, g).store(second + g * W);
+          });
+          program_.other(step.code, from, second, place(step.to, 0), W * G);
         }
       }
     }
   }
 
  private:
-  V at(int place) const { return V::load(registers_ + place * W); }
-  void put(int place, V value) { value.store(registers_ + place * W); }
+  double* place(int i, int g) const { return registers_ + (i * G + g) * W; }
+  V at(int i, int g) const { return V::load(place(i, g)); }
+  void put(int i, int g, V value) { value.store(place(i, g)); }
+  template <class Act>
+  [[gnu::always_inline]] static void each(Act act) {
+    for (int g = 0; g < G; ++g) act(g);
+  }
 
   template <class Act>
   static void for_each_part(Act act, V& to, const V& a, const V& b, const V& c) {
@@ -108,7 +124,7 @@ class LaneTape {
   }
   /// 1 where it holds, else 0.
   template <class Compare>
-  static V each(V a, V b, Compare compare) {
+  static V compared(V a, V b, Compare compare) {
     V to = V::all(1.0);
     for_each_part([&](auto& out, const auto& x, const auto& y,
                       const auto& no) { out = compare(x, y, out, no); },

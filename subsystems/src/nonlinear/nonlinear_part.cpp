@@ -165,13 +165,16 @@ class Validator {
     }
   }
 
+  static constexpr std::string_view kRemedy =
+      ": set \"default_state\" to states where it is, one number for each";
+
   bool is_in_domain_at_default() {
     const std::vector<double> x = start_of(options_, n_);
     std::vector<double> g(x.size());
     try {
       if (!std::isfinite(hamiltonian_.value(x.data()))) {
         add("/hamiltonian/value",
-            fmt::format("H is not finite at the default state {}", describe(x.data())));
+            fmt::format("H is not finite at the default state {}{}", describe(x.data()), kRemedy));
         return false;
       }
       hamiltonian_.gradient(x.data(), g.data());
@@ -181,8 +184,9 @@ class Validator {
     }
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (std::isfinite(g[i])) continue;
-      add("/hamiltonian/gradient", fmt::format("∂H/∂{} = {} is not finite at the default state {}",
-                                               names_[i], shown_number(g[i]), describe(x.data())));
+      add("/hamiltonian/gradient",
+          fmt::format("∂H/∂{} = {} is not finite at the default state {}{}", names_[i],
+                      shown_number(g[i]), describe(x.data()), kRemedy));
       return false;
     }
     return true;

@@ -391,6 +391,73 @@ std::string text_of(const Issues& issues) {
   return text;
 }
 
+/// ∇̄H of Gonzalez and of Itoh and Abe, written out for H(q, p).
+Numbers by_definition(const Subsystem& part, const std::string& kind, const Numbers& x,
+                      const Numbers& y) {
+  const auto H = [&](double q, double p) {
+    const double at[] = {q, p};
+    return part.storage(at);
+  };
+  if (kind == "itoh_abe") {
+    return {(H(y[0], x[1]) - H(x[0], x[1])) / (y[0] - x[0]),
+            (H(y[0], y[1]) - H(y[0], x[1])) / (y[1] - x[1])};
+  }
+  const double middle[] = {0.5 * (x[0] + y[0]), 0.5 * (x[1] + y[1])};
+  const double moved[] = {y[0] - x[0], y[1] - x[1]};
+  Numbers g(2);
+  part.gradient(middle, g.data());
+  const double missing = H(y[0], y[1]) - H(x[0], x[1]) - g[0] * moved[0] - g[1] * moved[1];
+  const double square = moved[0] * moved[0] + moved[1] * moved[1];
+  return {g[0] + missing / square * moved[0], g[1] + missing / square * moved[1]};
+}
+
+TEST(ExpressionPart, TakesTheDiscreteGradientThatIsAskedFor) {
+  // Also where H is quadratic, which is a linear part else.
+  Given coupled = double_well();
+  coupled.energy = "p^2/2 + q^2 + q*p/2";
+  const Numbers x = {0.4, -0.7}, y = {0.9, 0.5};
+  for (Given given : {pendulum(), double_well(), toda(), coupled}) {
+    given.discrete_gradient = "mean_value";
+    const auto usual = built(given);
+    for (const std::string kind : {"gonzalez", "itoh_abe"}) {
+      given.discrete_gradient = kind;
+      const auto part = built(given);
+      const Subsystem& own = *part->port_hamiltonian();
+      Numbers g(2), mean(2);
+      own.discrete_gradient(x.data(), y.data(), g.data());
+      usual->port_hamiltonian()->discrete_gradient(x.data(), y.data(), mean.data());
+      const Numbers right = by_definition(own, kind, x, y);
+      for (int i = 0; i < 2; ++i) EXPECT_NEAR(g[i], right[i], 1e-13) << given.energy << " " << kind;
+      // Gonzalez' is the mean where H is quadratic, Itoh and Abe's where it is a sum over states.
+      const bool is_mean = (given.energy == coupled.energy) == (kind == "gonzalez");
+      EXPECT_EQ(std::abs(g[0] - mean[0]) < 1e-6, is_mean) << given.energy << " " << kind;
+      ConformanceOptions options;
+      options.steps_s = {1e-4, 1e-2};
+      for (const LawReport& law :
+           {check_discrete_gradient(own, options), check_discrete_gradient_jacobian(own, options),
+            check_energy_law(own, options), check_rollback(*part, options)}) {
+        EXPECT_TRUE(law.holds) << given.energy << " " << kind << ": " << law.law << ": "
+                               << law.detail;
+      }
+    }
+  }
+}
+
+TEST(ExpressionPart, SaysWhichStateToStartFrom) {
+  Given given = double_well();
+  given.energy = "p^2/2 + q*log(q) - q";
+  given.J = {{0, "1/q"}, {"-1/q", 0}};
+  const std::string text = text_of(issues_of(given));
+  for (const char* const said :
+       {"/energy: \"port_hamiltonian\": H is not finite at the default state q = 0, p = 0: set "
+        "\"default_state\" to states where it is",
+        "is not finite at the default state: set \"default_state\" to states where it is"}) {
+    EXPECT_NE(text.find(said), std::string::npos) << said << "\nin\n" << text;
+  }
+  given.default_state = {1.0, 0.0};
+  EXPECT_EQ(text_of(issues_of(given)), "");
+}
+
 TEST(ExpressionPart, TellsEverythingThatIsWrongAtOnce) {
   Given given = pendulum();
   given.states.push_back({"sin", ""});

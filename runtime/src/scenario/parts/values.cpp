@@ -229,20 +229,27 @@ bool holds_units(const Json& object) {
          std::ranges::all_of(object, [](const Json& unit) { return unit.is_string(); });
 }
 
-std::vector<StateVariable> states_with_units(const Json& object) {
-  std::vector<StateVariable> states;
+template <class Named>
+std::vector<Named> names_with_units(const Json& object) {
+  std::vector<Named> out;
   for (const auto& [name, unit] : object.items()) {
-    states.push_back({name, unit.get<std::string>()});
+    out.push_back({name, unit.template get<std::string>()});
   }
-  return states;
+  return out;
 }
 
 std::optional<std::vector<StateVariable>> read_states(const Node& node) {
-  if (holds_units(node.json())) return states_with_units(node.json());
+  if (holds_units(node.json())) return names_with_units<StateVariable>(node.json());
   if (node.json().is_object()) return read_counted_states(node);
   return read_list<StateVariable>(
       node, "an array of states, {\"name\": \"unit\", ...} or {\"count\": ...}",
       read_named<StateVariable>);
+}
+
+std::optional<std::vector<ExternalInput>> read_external_inputs(const Node& node) {
+  if (holds_units(node.json())) return names_with_units<ExternalInput>(node.json());
+  return read_list<ExternalInput>(node, "an array of inputs, or {\"name\": \"unit\", ...}",
+                                  read_named<ExternalInput>);
 }
 
 template <class T>
@@ -461,8 +468,7 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
     case ParameterKind::ports:
       return as_parameter(read_ports(node));
     case ParameterKind::inputs:
-      return as_parameter(
-          read_list<ExternalInput>(node, "an array of inputs", read_named<ExternalInput>));
+      return as_parameter(read_external_inputs(node));
     case ParameterKind::states:
       return as_parameter(read_states(node));
     case ParameterKind::expression:

@@ -16,7 +16,7 @@ struct TapeProgram {
     std::uint16_t to, a, b, c;
   };
 
-  int variables = 0, constants = 0, steps = 0, results = 0;
+  int variables = 0, constants = 0, registers = 0, steps = 0, results = 0;
   const double* constant = nullptr;
   const Step* step = nullptr;
   const std::uint16_t* result = nullptr;  ///< registers

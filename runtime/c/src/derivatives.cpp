@@ -1,0 +1,143 @@
+// Derivatives of the steps of a roll-out, for C.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "handles.hpp"
+#include "portwave/runtime/study/step_derivatives.hpp"
+
+using namespace portwave::c_interface;
+
+struct portwave_derivatives {
+  std::vector<portwave::StepDerivatives> steps;
+  int states = 0, inputs = 0, parameters = 0;
+};
+
+namespace {
+
+/// Row k of a matrix of the caller; 0 where there is none.
+Eigen::VectorXd row(const double* matrix, std::size_t k, int width) {
+  if (matrix == nullptr) return Eigen::VectorXd::Zero(width);
+  return Eigen::Map<const Eigen::VectorXd>(matrix + k * static_cast<std::size_t>(width), width);
+}
+void put_row(const Eigen::VectorXd& values, double* matrix, std::size_t k) {
+  if (matrix == nullptr) return;
+  const auto width = static_cast<std::size_t>(values.size());
+  Eigen::Map<Eigen::VectorXd>(matrix + k * width, values.size()) = values;
+}
+
+/// The columns of a step's matrix, of which `column(k)` is the k-th.
+template <class Column>
+void put_matrix(int rows, int columns, double* matrix, const Column& column) {
+  for (int k = 0; matrix != nullptr && k < columns; ++k) {
+    const Eigen::VectorXd own = column(Eigen::VectorXd::Unit(columns, k));
+    for (int i = 0; i < rows; ++i) matrix[i * columns + k] = own[i];
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+portwave_status portwave_differentiate(portwave_simulation* simulation, int64_t steps,
+                                       const double* inputs, const char* const* parameters,
+                                       size_t count, portwave_derivatives** derivatives) {
+  if (simulation == nullptr || derivatives == nullptr) return null_pointer();
+  if (count > 0 && parameters == nullptr) return null_pointer();
+  *derivatives = nullptr;
+  return guarded([&] {
+    if (steps < 0) throw std::invalid_argument("the number of steps must be >= 0");
+    std::vector<std::string> names;
+    for (size_t k = 0; k < count; ++k) {
+      if (parameters[k] == nullptr) throw std::invalid_argument("the name of a parameter is null");
+      names.emplace_back(parameters[k]);
+    }
+    const portwave_simulation::Stepping stepping(*simulation);
+    portwave::Stepper& stepper = *simulation->stepper;
+    const portwave::Scenario& scenario = *simulation->scenario;
+    portwave::StepDifferentiator differentiator(stepper, scenario, scenario.options.step_s, names);
+    auto made = std::make_unique<portwave_derivatives>();
+    made->states = static_cast<int>(portwave_state_count(simulation));
+    made->inputs = portwave_input_count(simulation);
+    made->parameters = static_cast<int>(count);
+    const auto width = static_cast<std::size_t>(made->inputs);
+    for (int64_t k = 0; k < steps; ++k) {
+      if (inputs != nullptr) {
+        stepper.set_inputs({inputs + static_cast<std::size_t>(k) * width, width});
+      }
+      portwave::StepReport report;
+      made->steps.push_back(differentiator.step(&report));
+      if (!simulation->goes_on(report)) {
+        return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
+      }
+      if (stepper.ending_watch() != nullptr) break;
+    }
+    *derivatives = made.release();
+    return PORTWAVE_OK;
+  });
+}
+
+void portwave_derivatives_free(portwave_derivatives* derivatives) { delete derivatives; }
+
+int64_t portwave_derivatives_steps(const portwave_derivatives* derivatives) {
+  return derivatives == nullptr ? 0 : static_cast<int64_t>(derivatives->steps.size());
+}
+
+portwave_status portwave_get_derivatives(const portwave_derivatives* derivatives, int64_t step,
+                                         double* by_state, double* by_input, double* by_parameter) {
+  if (derivatives == nullptr) return null_pointer();
+  return guarded([&] {
+    if (step < 0 || step >= portwave_derivatives_steps(derivatives)) {
+      throw std::invalid_argument("there is no step of this number");
+    }
+    const auto& own = derivatives->steps[static_cast<std::size_t>(step)];
+    const int n = derivatives->states, m = derivatives->inputs, p = derivatives->parameters;
+    const Eigen::VectorXd x = Eigen::VectorXd::Zero(n), u = Eigen::VectorXd::Zero(m),
+                          theta = Eigen::VectorXd::Zero(p);
+    put_matrix(n, n, by_state, [&](const auto& unit) { return own.tangent(unit, u, theta); });
+    put_matrix(n, m, by_input, [&](const auto& unit) { return own.tangent(x, unit, theta); });
+    put_matrix(n, p, by_parameter, [&](const auto& unit) { return own.tangent(x, u, unit); });
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_tangent(const portwave_derivatives* derivatives, const double* state,
+                                 const double* inputs, const double* parameters, double* states) {
+  if (derivatives == nullptr || states == nullptr) return null_pointer();
+  return guarded([&] {
+    Eigen::VectorXd x = row(state, 0, derivatives->states);
+    const Eigen::VectorXd theta = row(parameters, 0, derivatives->parameters);
+    put_row(x, states, 0);
+    for (std::size_t k = 0; k < derivatives->steps.size(); ++k) {
+      x = derivatives->steps[k].tangent(x, row(inputs, k, derivatives->inputs), theta);
+      put_row(x, states, k + 1);
+    }
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_adjoint(const portwave_derivatives* derivatives, const double* weights,
+                                 double* state, double* inputs, double* parameters) {
+  if (derivatives == nullptr || weights == nullptr) return null_pointer();
+  return guarded([&] {
+    const std::size_t steps = derivatives->steps.size();
+    Eigen::VectorXd ahead = row(weights, steps, derivatives->states);
+    Eigen::VectorXd theta = Eigen::VectorXd::Zero(derivatives->parameters);
+    for (std::size_t k = steps; k-- > 0;) {
+      const auto own = derivatives->steps[k].adjoint(ahead);
+      ahead = own.state + row(weights, k, derivatives->states);
+      put_row(own.input, inputs, k);
+      theta += own.parameter;
+    }
+    put_row(ahead, state, 0);
+    put_row(theta, parameters, 0);
+    return PORTWAVE_OK;
+  });
+}
+
+}  // extern "C"
