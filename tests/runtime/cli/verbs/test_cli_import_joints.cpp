@@ -134,6 +134,21 @@ TEST_F(CliImportJoints, TellsInertiaThatNoBodyHas) {
   EXPECT_FALSE(contains(import(rod("")).err, "no body has"));
 }
 
+/// As macros write them, which give all joints the same.
+TEST_F(CliImportJoints, DampersOfFixedJointsDoNothing) {
+  const std::string dampers = "<dynamics damping=\"0.3\" friction=\"0.1\"/>";
+  const auto made = scenario(rod(dampers,
+                                 "<link name=\"tip\"/><joint name=\"end\" type=\"fixed\"><parent "
+                                 "link=\"rod\"/><child link=\"tip\"/>" +
+                                     dampers + "</joint>"));
+  const Words joints = part(made, "robot")["parameters"]["names"];
+  const std::vector<double> damping = part(made, "robot")["parameters"]["damping"];
+  ASSERT_EQ(joints.size(), damping.size());
+  for (std::size_t k = 0; k < joints.size(); ++k) {
+    EXPECT_EQ(damping[k], joints[k] == "hinge" ? 0.3 : 0.0) << joints[k];
+  }
+}
+
 TEST_F(CliImportJoints, RangesThatSayNothingGiveNoStops) {
   for (const char* const limit : {"<limit effort=\"3\"/>", "<limit lower=\"0\" upper=\"0\"/>"}) {
     EXPECT_TRUE(part(scenario(rod(limit)), "hinge_stops").is_null()) << limit;
