@@ -145,7 +145,8 @@ class UrdfReader : XmlReader {
       const bool turns = out.type == "revolute" || out.type == "prismatic";
       if (turns && out.axis == std::array<double, 3>{}) fail(*axis, "must not be 0 0 0");
     }
-    if (const Element* const dynamics = one.FirstChildElement("dynamics")) {
+    const Element* const dynamics = one.FirstChildElement("dynamics");
+    if (dynamics != nullptr && out.type != "fixed") {
       out.damping = number_from_0(*dynamics, "damping");
       out.friction = number_from_0(*dynamics, "friction");
     }

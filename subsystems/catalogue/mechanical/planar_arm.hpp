@@ -9,6 +9,7 @@
 
 #include <Eigen/Core>
 
+#include "mechanisms/half_turn.hpp"
 #include "mechanisms/mechanism_batch.hpp"
 
 namespace portwave::planar {
@@ -37,15 +38,6 @@ struct ArmPorts {
   int of_joints() const { return static_cast<int>(std::ranges::count(joints, true)); }
 };
 
-/// sin(z)/z to round-off.
-inline double sinc(double z) {
-  const double square = z * z;
-  return square < 2.5e-3
-             ? 1.0 - square / 6.0 *
-                         (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0)))
-             : std::sin(z) / z;
-}
-
 /// act(joint, moments of forces of 1 N along x and y), over a step on which the absolute angle of link k turns from
 /// angle_at(k) by turn_at(k): chosen so that mean speeds give the way of the tip exactly, Δ sin θ = Δθ cos θ̄ sinc ½Δθ.
 template <class AngleAt, class TurnAt, class Act>
@@ -54,7 +46,7 @@ void for_tip_moments(const Arm& arm, const AngleAt& angle_at, const TurnAt& turn
   double across = 0.0, along = 0.0;
   for (int k = arm.links - 1; k >= 0; --k) {
     const double half = 0.5 * turn_at(k), middle = angle_at(k) + half;
-    const double reach = arm.lengths[k] * sinc(half);
+    const double reach = arm.lengths[k] * HalfTurn::sinc_of(half);
     across += reach * std::cos(middle);
     along += reach * std::sin(middle);
     act(k, across, along);

@@ -1,8 +1,10 @@
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 #include "catalogue/mechanical/planar_arm.hpp"
+#include "mechanisms/half_turn.hpp"
 
 namespace portwave::planar {
 namespace {
@@ -27,20 +29,21 @@ class ArmMechanism final : public Mechanism {
 
   const Layout& layout() const override { return layout_; }
   double weight_bound(int velocity, double /*M_kk*/) const override { return bounds_[velocity]; }
-  void mass_matrix(const double* q, articulated::MassMatrix& M) const override {
-    const int n = arm_.links;
-    Vector cosine(n), sine(n);
+  void start_at(const double* q) override {
     double angle = 0.0;
-    for (int k = 0; k < n; ++k) {
-      angle += q[k];
-      cosine[k] = std::cos(angle);
-      sine[k] = std::sin(angle);
+    for (std::size_t k = 0; k < links(); ++k) {
+      const bool is_wound = std::abs(q[k]) > 2.0 * std::numbers::pi;
+      start_[k] = q[k];
+      angle += is_wound ? std::remainder(q[k], 2.0 * std::numbers::pi) : q[k];
+      from_[k] = {std::cos(angle), std::sin(angle)};
     }
+  }
+  void mass_matrix(articulated::MassMatrix& M) const override {
+    const int n = arm_.links;
     M.resize(n, n);
     for (int b = n - 1; b >= 0; --b) {
       for (int a = n - 1; a >= 0; --a) {
-        double own =
-            a == b ? arm_.A(a, a) : arm_.A(a, b) * (cosine[a] * cosine[b] + sine[a] * sine[b]);
+        double own = a == b ? arm_.A(a, a) : arm_.A(a, b) * along(from_[at(a)], from_[at(b)]);
         if (a + 1 < n) own += M(a + 1, b);
         if (b + 1 < n) own += M(a, b + 1);
         if (a + 1 < n && b + 1 < n) own -= M(a + 1, b + 1);
@@ -48,72 +51,91 @@ class ArmMechanism final : public Mechanism {
       }
     }
   }
-  void point_forces(const double* q, double* out) const override {
-    const auto theta = absolute_angles(arm_, q);
-    tip_forces([&](int k) { return theta[static_cast<std::size_t>(k)]; }, [](int) { return 0.0; },
-               out);
+  void point_forces(double* out) const override {
+    tip_forces([this](std::size_t k) { return from_[k]; }, out);
   }
+  /// Δ sin θ = Δθ cos θ̄ sinc ½Δθ.
   void mean_point_forces(double* out) const override {
-    tip_forces([this](int k) { return theta_[k]; }, [this](int k) { return turn_[k]; }, out);
+    tip_forces(
+        [this](std::size_t k) {
+          return Direction{sinc_[k] * middle_[k].cosine, sinc_[k] * middle_[k].sine};
+        },
+        out);
   }
-  void start_at(const double* q) override {
-    const int n = arm_.links;
-    theta_.resize(n);
-    double angle = 0.0;
-    for (int k = 0; k < n; ++k) {
-      const bool is_wound = std::abs(q[k]) > 2.0 * std::numbers::pi;
-      start_[static_cast<std::size_t>(k)] = q[k];
-      theta_[k] = angle += is_wound ? std::remainder(q[k], 2.0 * std::numbers::pi) : q[k];
-    }
-  }
+  /// Of angles and of their differences, sines of means and cosines at the end follow from those of the start and of
+  /// half the turns.
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
            double* momentum) override {
-    const int n = arm_.links;
-    Vector& turn = turn_;
-    turn.resize(n);
-    Vector from(n), to(n), cosine(n), sine(n);
+    const std::size_t n = links();
+    std::array<double, kMostLinks> half, from, to, work, own;
+    std::array<Direction, kMostLinks> end;
     double turned = 0.0, rate = 0.0, next_rate = 0.0;
-    for (int k = 0; k < n; ++k) {
-      turn[k] = turned += q_next[k] - start_[static_cast<std::size_t>(k)];
+    for (std::size_t k = 0; k < n; ++k) {
+      half[k] = 0.5 * (turned += q_next[k] - start_[k]);
       from[k] = rate += v[k];
       to[k] = next_rate += v_next[k];
-      cosine[k] = std::cos(theta_[k] + turned);
-      sine[k] = std::sin(theta_[k] + turned);
+      const HalfTurn by(half[k]);
+      sinc_[k] = by.sinc;
+      middle_[k] = turned_by(from_[k], by);
+      end[k] = turned_by(middle_[k], by);
+      work[k] = 0.0;
+      own[k] = arm_.A(at(k), at(k)) * to[k];
+    }
+    for (std::size_t k = 1; k < n; ++k) {
+      for (std::size_t b = 0; b < k; ++b) {
+        const double A = arm_.A(at(k), at(b));
+        const double mass = A * along(end[k], end[b]);
+        own[k] += mass * to[b];
+        own[b] += mass * to[k];
+        const double sine =
+            middle_[k].sine * middle_[b].cosine - middle_[k].cosine * middle_[b].sine;
+        const double bend =
+            A * (sine * HalfTurn::sinc_of(half[k] - half[b])) * (to[k] * from[b] + to[b] * from[k]);
+        work[k] += bend;
+        work[b] -= bend;
+      }
     }
     double torque = 0.0, p = 0.0;
-    for (int k = n - 1; k >= 0; --k) {
-      double work = 0.0, own = arm_.A(k, k) * to[k];
-      for (int b = 0; b < n; ++b) {
-        if (b == k) continue;
-        own += arm_.A(k, b) * (cosine[k] * cosine[b] + sine[k] * sine[b]) * to[b];
-        work += arm_.A(k, b) * mean_sine(theta_[k] - theta_[b], turn[k] - turn[b]) *
-                (to[k] * from[b] + to[b] * from[k]);
-      }
-      momentum[k] = p += own;
-      slope[k] = torque += 0.5 * work + arm_.weights[k] * mean_sine(theta_[k], turn[k]);
+    for (std::size_t k = n; k-- > 0;) {
+      momentum[k] = p += own[k];
+      slope[k] = torque += 0.5 * work[k] + arm_.weights[at(k)] * (middle_[k].sine * sinc_[k]);
     }
   }
 
  private:
-  template <class AngleAt, class TurnAt>
-  void tip_forces(const AngleAt& angle_at, const TurnAt& turn_at, double* out) const {
-    for_tip_moments(arm_, angle_at, turn_at, [&](int k, double across, double along) {
-      out[k] = across;
-      out[arm_.links + k] = along;
-    });
+  struct Direction {
+    double cosine, sine;
+  };
+
+  static Eigen::Index at(std::size_t k) { return static_cast<Eigen::Index>(k); }
+  static std::size_t at(int k) { return static_cast<std::size_t>(k); }
+  std::size_t links() const { return at(arm_.links); }
+  /// The cosine of the angle between both.
+  static double along(const Direction& a, const Direction& b) {
+    return a.cosine * b.cosine + a.sine * b.sine;
   }
-  /// MeanSine without its slope.
-  static double mean_sine(double from, double step) {
-    const double half = 0.5 * step;
-    return std::sin(from + half) * sinc(half);
+  static Direction turned_by(const Direction& a, const HalfTurn& by) {
+    return {a.cosine * by.cosine - a.sine * by.sine, a.sine * by.cosine + a.cosine * by.sine};
+  }
+
+  /// Forces of 1 N along x and y; link_at(k): the direction of a link, with its share of the length.
+  template <class LinkAt>
+  void tip_forces(const LinkAt& link_at, double* out) const {
+    double across = 0.0, along = 0.0;
+    for (std::size_t k = links(); k-- > 0;) {
+      const Direction link = link_at(k);
+      out[k] = across += arm_.lengths[at(k)] * link.cosine;
+      out[links() + k] = along += arm_.lengths[at(k)] * link.sine;
+    }
   }
 
   const Arm& arm_;
   Layout layout_;
   Vector bounds_;  ///< of the moments of weights
   std::array<double, kMostLinks> start_;
-  Vector theta_;  ///< absolute, at the start, without whole turns
-  Vector turn_;   ///< of the last run
+  std::array<Direction, kMostLinks> from_;    ///< at the start, of absolute angles
+  std::array<Direction, kMostLinks> middle_;  ///< of the last run
+  std::array<double, kMostLinks> sinc_;       ///< of half its turns
 };
 
 }  // namespace

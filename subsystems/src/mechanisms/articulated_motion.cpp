@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "mechanisms/articulated_lanes.hpp"
+#include "mechanisms/articulated_poses.hpp"
 #include "mechanisms/articulated_tree.hpp"
 
 namespace portwave::articulated {
@@ -37,6 +38,15 @@ void Motion::start_at(const double* q) {
   }
 }
 
+Poses Motion::start_poses() const {
+  Poses out;
+  for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
+    out.turn[i] = paths_[i].from;
+    out.place[i] = paths_[i].place_from;
+  }
+  return out;
+}
+
 void Motion::end_at(const double* q_next) {
   for (std::size_t i = 0; i < tree_.bodies.size(); ++i) {
     const Body& body = tree_.bodies[i];
@@ -66,16 +76,17 @@ void Motion::end_at(const double* q_next) {
 /// the increment (sin χ/χ)(−sin, cos)φ Δq.
 void Motion::end_of_angle(const Body& body, double angle, Path& path) const {
   const double half = 0.5 * (angle - q_[static_cast<std::size_t>(body.q)]);
-  const double c = std::cos(half), s = std::sin(half);
+  const HalfTurn by(half);
+  const double c = by.cosine, s = by.sine;
   const double middle_c = path.cosine * c - path.sine * s;
   const double middle_s = path.sine * c + path.cosine * s;
-  const double sinc = std::abs(half) < 1e-4 ? 1.0 - half * half / 6.0 : s / half;
   const Mat3& A = body.to_joint;
   path.to = turned_across(middle_c * c - middle_s * s, middle_s * c + middle_c * s, A);
   path.mean = turned_across(c * middle_c, c * middle_s, A);
   path.to.row[2] = path.mean.row[2] = A.row[2];
-  path.turn[0] = turned_across(-sinc * middle_s, sinc * middle_c, A);
+  path.turn[0] = turned_across(-by.sinc * middle_s, by.sinc * middle_c, A);
   path.half = half;
+  path.by = by;
 }
 
 /// E = N/s, N quadratic in the quaternion and s its squared length: ΔN = s̄ ΔE + Ē Δs.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "mechanisms/articulated_poses.hpp"
 #include "mechanisms/mechanism_batch.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -256,12 +257,12 @@ Numbers typical_state(const Design& design) {
   MassMatrix M;
   tree.mass_matrix(x.data(), M);
   const VelocityVector own = M.diagonal();
-  factorise(M);  // as far as it goes: where it stops, it leaves 0
+  factorise(M);  // as far as it goes: where it stops, it leaves 1/0
   Issues issues;
   for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
     const Body& body = tree.bodies[i];
     for (int k = body.v; k < body.v + body.velocity_count(); ++k) {
-      const double pivot = M(k, k) * M(k, k);
+      const double pivot = 1.0 / (M(k, k) * M(k, k));
       if (own[k] > 0.0 && pivot > kLeastPivot * own[k]) continue;
       issues.push_back(
           {fmt::format("/joints/{}", design.given[i]),
@@ -307,16 +308,16 @@ class TreeMechanism final : public Mechanism {
   }
 
   const Layout& layout() const override { return layout_; }
-  void mass_matrix(const double* q, MassMatrix& M) const override { tree_.mass_matrix(q, M); }
+  void start_at(const double* q) override { motion_.start_at(q); }
+  void mass_matrix(MassMatrix& M) const override { motion_.start_poses().mass_matrix(tree_, M); }
   /// g √(m M_kk) with the mass m that a joint moves.
   double weight_bound(int velocity, double M_kk) const override {
     return std::sqrt(tree_.gravity * weights_[at(velocity)] * M_kk);
   }
-  void point_forces(const double* q, double* out) const override {
-    tree_.point_forces(q, points_, out);
+  void point_forces(double* out) const override {
+    motion_.start_poses().point_forces(tree_, points_, out);
   }
   void mean_point_forces(double* out) const override { motion_.point_forces(points_, out); }
-  void start_at(const double* q) override { motion_.start_at(q); }
   void run(const double* q_next, const double* v, const double* v_next, double* slope,
            double* momentum) override {
     motion_.end_at(q_next);
@@ -492,6 +493,12 @@ void ArticulatedPart::discrete_gradient_jacobian(
     for (int i = 0; i < nq; ++i) jacobian.emplace_back(i, j, both.slopes(i, j));
     for (int i = 0; i < nv; ++i) jacobian.emplace_back(nq + i, j, 0.5 * both.rates(i, j));
   }
+}
+
+void ArticulatedPart::add_gradient_terms(const double* /*x*/, const double* x_next, const double* g,
+                                         double* terms) const {
+  const Tree& tree = design_.tree;
+  if (gradients_cancel()) tree.add_gradient_terms(x_next, g + tree.positions, terms);
 }
 
 void ArticulatedPart::gradients(const double* x, double* g) const {

@@ -6,6 +6,7 @@
 
 #include "kernels/tree_kernels.hpp"
 #include "mechanisms/articulated_tree.hpp"
+#include "nonlinear/cancelling_gradients.hpp"
 #include "nonlinear/gradients_side_by_side.hpp"
 #include "portwave/subsystems/core/point_places.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
@@ -35,6 +36,7 @@ struct Design {
 class ArticulatedPart final : public NonlinearPortHamiltonian,
                               public LeavesPorts,
                               public PointPlaces,
+                              public CancellingGradients,
                               public GradientsSideBySide {
  public:
   /// Errors: ConfigError where M is not positive definite at the default state.
@@ -48,6 +50,12 @@ class ArticulatedPart final : public NonlinearPortHamiltonian,
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_gradient_terms(const double* x, const double* x_next, const double* g,
+                          double* terms) const override;
+  /// Of trees that nothing holds and nothing pulls: weights are terms that others do not exceed by much.
+  bool gradients_cancel() const override {
+    return design_.tree.is_free() && design_.tree.gravity == 0.0;
+  }
   bool structure_depends_on(int state) const override;
   void structure_over(const double* x, const double* dx, double step_s,
                       Structure& out) const override;

@@ -91,7 +91,7 @@ Motion::Turn Motion::turn_of_joint(std::size_t i) const {
   const Path& path = paths_[i];
   if (body.kind == JointKind::prismatic) return {1.0, {0, 0, 0}};
   if (body.kind == JointKind::revolute) {
-    return {std::cos(path.half), std::sin(path.half) * body.to_joint.row[2]};
+    return {path.by.cosine, path.by.sine * body.to_joint.row[2]};
   }
   const double* const start = q_.data() + body.q + first_turn(body);
   double end[4];

@@ -15,6 +15,8 @@ struct Poses {
   std::array<Vec3, kMostBodies> place;
 
   void set(const Tree& tree, const double* q);
+  /// Tree::mass_matrix, by composite inertias, each carried to the joint of the parent.
+  void mass_matrix(const Tree& tree, MassMatrix& M) const;
   /// Tree::point_forces.
   void point_forces(const Tree& tree, std::span<const Point> points, double* out) const;
 

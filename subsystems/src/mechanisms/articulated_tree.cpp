@@ -77,11 +77,14 @@ void Tree::complete() {
     reach[i] += length(body.place);
     potential_at_origin += gravity * (body.mass * reach[i] + length(body.moment));
   }
-  const auto is_free = [](const Body& body) { return body.kind == JointKind::free; };
-  if (std::ranges::any_of(bodies, is_free)) potential_at_origin = 0.0;
+  if (is_free()) potential_at_origin = 0.0;
   for (std::size_t i = bodies.size(); i-- > 0;) {
     if (bodies[i].parent >= 0) weight[static_cast<std::size_t>(bodies[i].parent)] += weight[i];
   }
+}
+
+bool Tree::is_free() const {
+  return std::ranges::any_of(bodies, [](const Body& body) { return body.kind == JointKind::free; });
 }
 
 double Tree::potential(const double* q) const {
@@ -97,49 +100,6 @@ double Tree::potential(const double* q) const {
 }
 
 namespace {
-
-/// By composite inertias, each carried to the joint of the parent.
-void mass_matrix_of(const Tree& tree, const Poses& poses, MassMatrix& M) {
-  const std::vector<Body>& bodies = tree.bodies;
-  const int velocities = tree.velocities;
-  struct Composite {
-    double mass;
-    Vec3 moment;
-    Mat3 inertia;
-  };
-  std::array<Composite, kMostBodies> composites;
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    composites[i] = {bodies[i].mass, bodies[i].moment, bodies[i].inertia};
-  }
-  M.setZero(velocities, velocities);
-  for (std::size_t i = bodies.size(); i-- > 0;) {
-    const Body& body = bodies[i];
-    const Composite& own = composites[i];
-    const Mat3& E = poses.turn[i];
-    for (int k = 0; k < body.velocity_count(); ++k) {
-      // The momentum that this velocity alone gives is a force on what carries the body.
-      const bool is_free = body.kind == JointKind::free;
-      Spatial<double> momentum;
-      if (body.kind == JointKind::prismatic || (is_free && k < 3)) {
-        const Vec3 u = is_free ? E * kAxes[k] : kUp;
-        momentum = {cross(own.moment, u), own.mass * u};
-      } else {
-        const Vec3 w = body.kind == JointKind::revolute ? kUp : kAxes[k % 3];
-        momentum = {own.inertia * w, -1.0 * cross(own.moment, w)};
-      }
-      const int column = body.v + k;
-      poses.carry(tree, static_cast<int>(i), momentum,
-                  [&M, column](int row, double value) { M(row, column) = M(column, row) = value; });
-    }
-    if (body.parent < 0) continue;
-    Composite& to = composites[static_cast<std::size_t>(body.parent)];
-    const Vec3 c = E.back(own.moment), r = poses.place[i], both = c + (0.5 * own.mass) * r;
-    to.inertia = to.inertia + transposed(E).times(own.inertia.times(E)) +
-                 (2.0 * dot(both, r)) * identity() - outer(both, r) - outer(r, both);
-    to.moment += c + own.mass * r;
-    to.mass += own.mass;
-  }
-}
 
 /// −½vᵀ∂M/∂q v + ∂V/∂q. A turn δ of a body in its own axes changes E u to E u + (E u) × δ.
 void position_slopes(const Tree& tree, const Poses& poses, const double* q, const double* v,
@@ -226,14 +186,14 @@ void position_slopes(const Tree& tree, const Poses& poses, const double* q, cons
 void Tree::mass_matrix(const double* q, MassMatrix& M) const {
   Poses poses;
   poses.set(*this, q);
-  mass_matrix_of(*this, poses, M);
+  poses.mass_matrix(*this, M);
 }
 
 void Tree::gradient(const double* x, double* g) const {
   Poses poses;
   poses.set(*this, x);
   MassMatrix factor;
-  mass_matrix_of(*this, poses, factor);
+  poses.mass_matrix(*this, factor);
   double* const v = g + positions;
   std::copy_n(x + positions, velocities, v);
   if (factorise(factor)) {
@@ -244,10 +204,85 @@ void Tree::gradient(const double* x, double* g) const {
   position_slopes(*this, poses, x, v, g);
 }
 
+void Tree::add_gradient_terms(const double* q, const double* v, double* terms) const {
+  MassMatrix M;
+  mass_matrix(q, M);
+  const VelocityVector speeds = Eigen::Map<const VelocityVector>(v, velocities).cwiseAbs();
+  const VelocityVector own = M.diagonal(), momenta = M.cwiseAbs() * speeds;
+  const double energy = speeds.dot(momenta);
+  if (!factorise(M)) return;
+  VelocityVector column(velocities);
+  for (int k = 0; k < velocities; ++k) {
+    column.setZero();
+    column[k] = 1.0;
+    solve(M, column.data());
+    terms[positions + k] += column.cwiseAbs().dot(momenta);
+  }
+  double turning = 0.0;  // [rad/s]
+  for (const Body& body : bodies) {
+    if (body.kind == JointKind::prismatic) continue;
+    const int first = body.kind == JointKind::free ? 3 : 0;
+    turning += speeds.segment(body.v + first, body.velocity_count() - first).sum();
+  }
+  for (const Body& body : bodies) {
+    if (body.kind == JointKind::prismatic) {
+      terms[body.q] += std::sqrt(own[body.v] * energy) * turning;
+    } else if (body.kind == JointKind::revolute) {
+      terms[body.q] += energy;
+    } else {  // twice the angle
+      for (int k = body.position_count() - 4; k < body.position_count(); ++k) {
+        terms[body.q + k] += 2.0 * energy;
+      }
+    }
+  }
+}
+
 void Poses::set(const Tree& tree, const double* q) {
   for (std::size_t i = 0; i < tree.bodies.size(); ++i) {
     turn[i] = pose(tree.bodies[i], q + tree.bodies[i].q);
     place[i] = articulated::place(tree.bodies[i], q + tree.bodies[i].q);
+  }
+}
+
+void Poses::mass_matrix(const Tree& tree, MassMatrix& M) const {
+  const std::vector<Body>& bodies = tree.bodies;
+  const int velocities = tree.velocities;
+  struct Composite {
+    double mass;
+    Vec3 moment;
+    Mat3 inertia;
+  };
+  std::array<Composite, kMostBodies> composites;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    composites[i] = {bodies[i].mass, bodies[i].moment, bodies[i].inertia};
+  }
+  M.setZero(velocities, velocities);
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    const Body& body = bodies[i];
+    const Composite& own = composites[i];
+    const Mat3& E = turn[i];
+    for (int k = 0; k < body.velocity_count(); ++k) {
+      // The momentum that this velocity alone gives is a force on what carries the body.
+      const bool is_free = body.kind == JointKind::free;
+      Spatial<double> momentum;
+      if (body.kind == JointKind::prismatic || (is_free && k < 3)) {
+        const Vec3 u = is_free ? E * kAxes[k] : kUp;
+        momentum = {cross(own.moment, u), own.mass * u};
+      } else {
+        const Vec3 w = body.kind == JointKind::revolute ? kUp : kAxes[k % 3];
+        momentum = {own.inertia * w, -1.0 * cross(own.moment, w)};
+      }
+      const int column = body.v + k;
+      carry(tree, static_cast<int>(i), momentum,
+            [&M, column](int row, double value) { M(row, column) = M(column, row) = value; });
+    }
+    if (body.parent < 0) continue;
+    Composite& to = composites[static_cast<std::size_t>(body.parent)];
+    const Vec3 c = E.back(own.moment), r = place[i], both = c + (0.5 * own.mass) * r;
+    to.inertia = to.inertia + transposed(E).times(own.inertia.times(E)) +
+                 (2.0 * dot(both, r)) * identity() - outer(both, r) - outer(r, both);
+    to.moment += c + own.mass * r;
+    to.mass += own.mass;
   }
 }
 
@@ -300,12 +335,11 @@ bool factorise(MassMatrix& M) {
     double diagonal = M(j, j);
     for (int k = 0; k < j; ++k) diagonal -= M(j, k) * M(j, k);
     if (!(diagonal > 0.0)) {
-      M(j, j) = 0.0;  // where it stopped
+      M(j, j) = std::numeric_limits<double>::infinity();  // where it stopped
       return false;
     }
-    diagonal = std::sqrt(diagonal);
-    M(j, j) = diagonal;
-    const double inverse = 1.0 / diagonal;
+    const double inverse = 1.0 / std::sqrt(diagonal);
+    M(j, j) = inverse;
     for (int i = j + 1; i < n; ++i) {
       double entry = M(i, j);
       for (int k = 0; k < j; ++k) entry -= M(i, k) * M(j, k);
@@ -320,12 +354,12 @@ void solve(const MassMatrix& L, double* x) {
   for (int i = 0; i < n; ++i) {
     double own = x[i];
     for (int k = 0; k < i; ++k) own -= L(i, k) * x[k];
-    x[i] = own / L(i, i);
+    x[i] = own * L(i, i);
   }
   for (int i = n - 1; i >= 0; --i) {
     double own = x[i];
     for (int k = i + 1; k < n; ++k) own -= L(k, i) * x[k];
-    x[i] = own / L(i, i);
+    x[i] = own * L(i, i);
   }
 }
 

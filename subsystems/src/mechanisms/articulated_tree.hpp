@@ -7,8 +7,11 @@
 #include <Eigen/Core>
 
 #include "mechanisms/articulated_vector.hpp"
+#include "mechanisms/half_turn.hpp"
 
 namespace portwave::articulated {
+
+struct Poses;
 
 inline constexpr int kMostBodies = 64;
 /// Derivatives are taken by as many directions side by side.
@@ -70,6 +73,9 @@ struct Tree {
   /// ∇H at x = (q, p): ∂H/∂q and v = M⁻¹p, which is not a number where M is not positive definite.
   void gradient(const double* x, double* g) const;
   void mass_matrix(const double* q, MassMatrix& M) const;
+  /// Adds the terms that cancel in ∇H: |M⁻¹||M||v| in v, and those of kinetic energy in ∂H/∂q.
+  void add_gradient_terms(const double* q, const double* v, double* terms) const;
+  bool is_free() const;
   /// What forces of 1 N in world axes at points of bodies, or torques of 1 N m, do to the velocities: `out` is
   /// velocities × 3 for each point, column by column. Its transpose takes velocities to those of the points, and
   /// to angular velocities.
@@ -81,7 +87,8 @@ struct Tree {
 /// The rotation of a quaternion of any length other than 0, from the axes that it turns.
 Mat3 rotation(const double* quaternion);
 
-/// M = L Lᵀ in the lower triangle. False where M is not positive definite.
+/// M = L Lᵀ in the lower triangle, with 1/L_kk on the diagonal. False where M is not positive definite: then there
+/// is 1/0 where that shows.
 bool factorise(MassMatrix& M);
 /// x = (L Lᵀ)⁻¹x
 void solve(const MassMatrix& L, double* x);
@@ -100,6 +107,7 @@ class Motion {
   explicit Motion(const Tree& tree) : tree_(tree) {}
 
   void start_at(const double* q);
+  Poses start_poses() const;
   void end_at(const double* q_next);
   /// ∂̄_qH, and p⁺ = M(q⁺)v⁺.
   void run(const double* v, const double* v_next, double* slope, double* momentum);
@@ -122,8 +130,9 @@ class Motion {
     Mat3 from, to, mean;
     std::array<Mat3, 4> turn;
     Vec3 place_from, place_to, place_mean, axis;
-    double cosine, sine;           ///< of a revolute joint at the start
-    double half;                   ///< of its turn
+    double cosine, sine;  ///< of a revolute joint at the start
+    HalfTurn by;          ///< half its turn
+    double half;
     std::array<double, 4> middle;  ///< of a quaternion
   };
   /// Of the two velocities v and v⁺: at the parent and at the joint in the parent's axes, at the end and in

@@ -180,7 +180,8 @@ class StepSolver {
   }
 
   bool take_start(const double* x) {
-    mechanism_->mass_matrix(x, matrix_);
+    mechanism_->start_at(x);
+    mechanism_->mass_matrix(matrix_);
     v_ = Eigen::Map<const VelocityVector>(x + nq_, nv_);
     factor_ = matrix_;
     if (!factorise(factor_)) return false;
@@ -192,15 +193,13 @@ class StepSolver {
       sizes_[k] += h_ * mechanism_->weight_bound(k, matrix_(k, k));
     }
     matrix_.diagonal() += 0.5 * h_ * resistance_;
-    if (layout_.point_ports > 0) mechanism_->point_forces(x, start_forces_.data());
+    if (layout_.point_ports > 0) mechanism_->point_forces(start_forces_.data());
     for (int j = 0; j < layout_.point_ports; ++j) {
       const Eigen::Map<const VelocityVector> own(start_forces_.data() + j * nv_, nv_);
       const double impedance = closures_[at(layout_.first_point_port + j)].impedance;
       matrix_.noalias() += (0.5 * h_ * impedance) * own * own.transpose();
     }
-    if (!factorise(matrix_)) return false;
-    mechanism_->start_at(x);
-    return true;
+    return factorise(matrix_);
   }
 
   /// False: no steps can be taken from x.

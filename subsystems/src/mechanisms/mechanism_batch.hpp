@@ -35,15 +35,16 @@ class Mechanism {
 
   virtual ~Mechanism() = default;
   virtual const Layout& layout() const = 0;
-  virtual void mass_matrix(const double* q, articulated::MassMatrix& M) const = 0;
-  /// What weights alone may do to a velocity, M_kk being its own entry of M [N m or N].
-  virtual double weight_bound(int velocity, double M_kk) const = 0;
-  /// What forces of 1 at the ports of points do to the velocities, column by column.
-  virtual void point_forces(const double* q, double* out) const = 0;
-  /// The same over the step of the last `run`: mean velocities give the ways of the points by them, exactly.
-  virtual void mean_point_forces(double* out) const = 0;
   /// Starts from q.
   virtual void start_at(const double* q) = 0;
+  /// At the start.
+  virtual void mass_matrix(articulated::MassMatrix& M) const = 0;
+  /// What weights alone may do to a velocity, M_kk being its own entry of M [N m or N].
+  virtual double weight_bound(int velocity, double M_kk) const = 0;
+  /// What forces of 1 at the ports of points do to the velocities at the start, column by column.
+  virtual void point_forces(double* out) const = 0;
+  /// The same over the step of the last `run`: mean velocities give the ways of the points by them, exactly.
+  virtual void mean_point_forces(double* out) const = 0;
   /// ∂̄_qH with ½(v + v⁺)ᵀΔp + ∂̄_qHᵀΔq = ΔH, and M(q⁺)v⁺.
   virtual void run(const double* q_next, const double* v, const double* v_next, double* slope,
                    double* momentum) = 0;

@@ -317,7 +317,8 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const d
   g_ = Eigen::Map<const VectorXd>(gradient, n_);
   g_size_ = g_.cwiseAbs();
   if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
-  return close(a, dx);
+  const double size = close(a, dx);
+  return gradients_cancel() ? admit_gradient_terms(a, dx, size) : size;
 }
 
 double ClosedPart::evaluate_coarsely(const double* a, const VectorXd& dx) {
@@ -325,7 +326,8 @@ double ClosedPart::evaluate_coarsely(const double* a, const VectorXd& dx) {
   hidden_->coarse_gradient(x_.data(), x_next_.data(), g_.data());
   g_size_ = g_.cwiseAbs();
   hidden_->add_to_gradient(x_.data(), g_size_.data());
-  return close(a, dx);
+  const double size = close(a, dx);
+  return gradients_cancel() ? admit_gradient_terms(a, dx, size) : size;
 }
 
 void ClosedPart::stiffness(VectorXd& out) const {
@@ -369,7 +371,7 @@ void ClosedPart::set_magnitude(const double* a, const VectorXd& dx) {
 /// one they would only change the measure by which a way to it is found.
 double ClosedPart::admit_gradient_terms(const double* a, const VectorXd& dx, double size) {
   constexpr double kNearby = 1e-9;
-  if (!(size <= kNearby) || size == 0.0) return size;
+  if (size == 0.0 || !(size <= kNearby || gradients_cancel())) return size;
   return beside_gradient_terms(a, dx, size);
 }
 

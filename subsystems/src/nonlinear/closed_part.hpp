@@ -51,6 +51,8 @@ class HiddenTerms {
   /// So many of the first unknowns stay 0. Elimination with pivots leaves round-off in them, which
   /// beside no terms at all is infinitely much.
   virtual int still() const = 0;
+  /// As CancellingGradients has it.
+  virtual bool gradients_cancel() const { return false; }
   /// Whether the last ∇̄H was corrected for its balance: the derivative at the start then lacks the slope of that.
   virtual bool was_corrected() const { return false; }
 };
@@ -149,6 +151,7 @@ class ClosedPart {
   void close_loop(const Structure& structure);
   double close(const double* a, const Eigen::VectorXd& dx);
   void set_magnitude(const double* a, const Eigen::VectorXd& dx);
+  bool gradients_cancel() const { return hidden_ != nullptr && hidden_->gradients_cancel(); }
   double admit_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
   double stored_change(const double* x_next, double numerical_J);
   void add_structure_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,7 +30,7 @@ class ContactBatch final : public LanewiseBatch,
                            public DampsEachLane {
  public:
   ContactBatch(std::span<const Subsystem* const> parts, std::span<const StageRule> rules)
-      : LanewiseBatch(static_cast<int>(parts.size()), 1, parts[0]->signature().wave_size(), 0) {
+      : LanewiseBatch(static_cast<int>(parts.size()), 1, parts[0]->signature().wave_size(), 0, 1) {
     for (std::size_t l = 0; l < parts.size(); ++l) {
       lanes_.push_back({dynamic_cast<const ContactSpring*>(parts[l]), theta_of(rules[l])});
     }
@@ -58,7 +59,8 @@ class ContactBatch final : public LanewiseBatch,
                    double* matrix) const override {
     const ClosedContact& own = lanes_[at(l)];
     const double d = state_of(l, record)[0];
-    const double slope = effort(own, d, rate(own, d, free_rate(own, a, stride))).slope;
+    const double free = free_rate(own, a, stride);
+    const double slope = effort(own, d, rate(own, d, free, free)).slope;
     const double per_rate = slope / (1.0 + own.c * slope);
     const std::span<const double> N = own.part->direction();
     const int p = wave_size();
@@ -76,6 +78,7 @@ class ContactBatch final : public LanewiseBatch,
 
  private:
   static constexpr double kSolve_ns = 60.0;
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   /// A part with the impedances of its ports.
   struct ClosedContact {
@@ -101,12 +104,11 @@ class ContactBatch final : public LanewiseBatch,
     const double to = d + step_s_ * v, damping = own.part->law().damping;
     PortLawValue out{0.0, 0.0};
     for (const ContactFace& face : own.part->faces()) {
-      const double elastic = face.force_over(d, to, own.theta);
+      const auto [elastic, slope] = face.over(d, to, own.theta);
       const double factor = 1.0 + damping * face.side() * v;
       if (elastic == 0.0 || !(factor > 0.0)) continue;
       out.value += elastic * factor;
-      out.slope +=
-          step_s_ * face.slope_over(d, to, own.theta) * factor + std::abs(elastic) * damping;
+      out.slope += step_s_ * slope * factor + std::abs(elastic) * damping;
     }
     return out;
   }
@@ -121,17 +123,19 @@ class ContactBatch final : public LanewiseBatch,
     return free;
   }
   /// v.
-  double rate(const ClosedContact& own, double d, double free) const {
-    return rising_root(own.c, free, [&](double v) { return effort(own, d, v); });
+  double rate(const ClosedContact& own, double d, double free, double start) const {
+    return rising_root(
+        own.c, free, [&](double v) { return effort(own, d, v); }, start);
   }
 
-  void freeze_lane(int /*l*/, const Lane& /*frozen*/) const override {}
+  /// The last rate of inexact scatters: none.
+  void freeze_lane(int /*l*/, const Lane& frozen) const override { frozen.extra[0] = kNone; }
 
-  /// The rate, and the waves that leave.
+  /// The rate, from `v` where it is one, and the waves that leave.
   StepFault reflect(const ClosedContact& own, double d, const double* a, double& v,
                     double* b) const {
     const double free = free_rate(own, a, 1);
-    v = wave_size() > 0 ? rate(own, d, free) : 0.0;
+    v = wave_size() > 0 ? rate(own, d, free, std::isfinite(v) ? v : free) : 0.0;
     // That which leads to v: E(v) may be off by what a rounding of v does, and then flows would lead elsewhere.
     const double E = (free - v) / own.c;
     const std::span<const double> N = own.part->direction();
@@ -144,14 +148,18 @@ class ContactBatch final : public LanewiseBatch,
   }
 
   StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
-    double v = 0.0;
+    double v = kNone;
     return reflect(lanes_[at(l)], frozen.x[0], a, v, b);
+  }
+  StepFault inexact_scatter_lane(int l, const Lane& frozen, const double* a,
+                                 double* b) const override {
+    return reflect(lanes_[at(l)], frozen.x[0], a, frozen.extra[0], b);
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
                          StepEnergy& energy) const override {
     const ClosedContact& own = lanes_[at(l)];
     const double d = frozen.x[0];
-    double v = 0.0;
+    double v = kNone;
     const StepFault fault = reflect(own, d, a, v, b);
     if (fault != StepFault::none) return fault;
     const double dx = step_s_ * v, to = d + dx;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "portwave/subsystems/core/subsystem.hpp"
+
 namespace portwave {
 
 /// Where a spring with play meets its faces.
@@ -61,34 +63,34 @@ class ContactFace {
 
   /// (H(y) − H(x))/(y − x). Within contact by divided differences that do not cancel; from or to
   /// free flight the compressed end alone has energy, and it is the shorter of the two lengths.
-  double mean_force(double x, double y) const {
-    const double s = compression(x), t = compression(y);
-    if (s == 0.0 && t == 0.0) return 0.0;
-    if (s > 0.0 && t > 0.0) {
-      if (!law_->is_hertzian) return side_ * (0.5 * law_->stiffness * (s + t));
-      const double a = std::sqrt(s), b = std::sqrt(t);
-      return side_ * (0.4 * law_->stiffness *
-                      (a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b) / (a + b));
-    }
-    return side_ * (energy(s > 0.0 ? x : y) / std::abs(y - x));
-  }
+  double mean_force(double x, double y) const { return mean(x, y).value; }
   /// Its derivative by y.
-  double mean_slope(double x, double y) const {
-    const double s = compression(x), t = compression(y);
-    if (s == 0.0 && t == 0.0) return 0.0;
-    if (s > 0.0 && t > 0.0 && !law_->is_hertzian) return 0.5 * law_->stiffness;
-    if (y == x) return 0.5 * slope(x);
-    if (s > 0.0 && t > 0.0) {
-      // d/dy of the divided difference, in roots: g = N/(a + b), dy = 2b db.
-      const double a = std::sqrt(s), b = std::sqrt(t), c = a + b;
-      const double N = a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b;
-      const double dN = a * a * a + 2.0 * a * a * b + 3.0 * a * b * b + 4.0 * b * b * b;
-      return 0.4 * law_->stiffness * (dN * c - N) / (c * c) / (2.0 * b);
-    }
-    return (force(y) - mean_force(x, y)) / (y - x);
+  double mean_slope(double x, double y) const { return mean(x, y).slope; }
+  /// force_over and slope_over.
+  PortLawValue over(double x, double y, double theta) const {
+    if (theta == 0.0) return mean(x, y);
+    return {force_over(x, y, theta), slope_over(x, y, theta)};
   }
 
  private:
+  PortLawValue mean(double x, double y) const {
+    const double s = compression(x), t = compression(y);
+    if (s == 0.0 && t == 0.0) return {0.0, 0.0};
+    if (s > 0.0 && t > 0.0) {
+      if (!law_->is_hertzian) {
+        return {side_ * (0.5 * law_->stiffness * (s + t)), 0.5 * law_->stiffness};
+      }
+      // In roots: g = N/(a + b), dy = 2b db.
+      const double a = std::sqrt(s), b = std::sqrt(t), c = a + b;
+      const double N = a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b;
+      const double dN = a * a * a + 2.0 * a * a * b + 3.0 * a * b * b + 4.0 * b * b * b;
+      const double unit = 0.4 * law_->stiffness;
+      return {side_ * (unit * N / c),
+              y == x ? 0.5 * slope(x) : unit * (dN * c - N) / (c * c) / (2.0 * b)};
+    }
+    const double force_of_mean = side_ * (energy(s > 0.0 ? x : y) / std::abs(y - x));
+    return {force_of_mean, (force(y) - force_of_mean) / (y - x)};
+  }
   double power(double s) const { return law_->is_hertzian ? s * std::sqrt(s) : s; }
 
   const ContactLaw* law_;

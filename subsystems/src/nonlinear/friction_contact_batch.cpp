@@ -319,10 +319,11 @@ class FrictionContactBatch final : public LanewiseBatch, public LaneExchange, pu
       return w - w0 + own.c * N.value -
              step.resistance * (own.tie[0] * step.u[0] + own.tie[1] * step.u[1]);
     };
-    const double untied = rising_root(own.c, w0, [&](double w) {
+    const auto law = [&](double w) {
       const Force N = normal_force(*own.part, d, w);
       return PortLawValue{N.value, N.slope};
-    });
+    };
+    const double untied = rising_root(own.c, w0, law, w0);
     if (own.tie[0] == 0.0 && own.tie[1] == 0.0) {
       (void)take(untied);
       return true;

@@ -145,7 +145,7 @@ bool LaneSolver::iterate_simply(const double* a) {
     if (!was_coarse && contraction <= kQuick && before * contraction <= 0.1 * kRoundOff) {
       predict_gradient();
       const double size = part_.evaluate_plainly(a, dx_, predicted_.data());
-      return size <= kStagnation && part_.inputs_are_finite();
+      return judged(size) <= kStagnation && part_.inputs_are_finite();
     }
     double size = coarse ? part_.evaluate_coarsely(a, dx_) : part_.evaluate_plainly(a, dx_);
     if (!std::isfinite(size) || !part_.inputs_are_finite()) return false;

@@ -53,16 +53,18 @@ double monotone_root(double k, double beta, double r, const Law& law) {
   return u;
 }
 
-/// The root of u + cφ(u) = r with c ≥ 0 and φ not decreasing: it lies between r and r − cφ(r). Newton's step where it
-/// stays within what encloses the root and halves the defect, else bisection.
+/// The root of u + cφ(u) = r with c ≥ 0 and φ not decreasing, from `start`: it is no farther away than the defect.
+/// Newton's step where it stays within what encloses the root and halves the defect, else bisection.
 template <class Law>
-double rising_root(double c, double r, const Law& law) {
+double rising_root(double c, double r, const Law& law, double start) {
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   constexpr int kMostSteps = 2100;
-  double u = r, last = std::numeric_limits<double>::infinity();
+  double u = start, last = std::numeric_limits<double>::infinity();
   PortLawValue phi = law(u);
   if (!std::isfinite(phi.value)) return r - c * phi.value;
-  double low = std::min(r, r - c * phi.value), high = std::max(r, r - c * phi.value);
+  // Newton's step with a slope of 1 goes to the end of what encloses the root: twice as far is within.
+  const double far = u == r ? c * phi.value : 2.0 * (u + c * phi.value - r);
+  double low = std::min(u, u - far), high = std::max(u, u - far);
   for (int step = 0; step < kMostSteps && low < high; ++step) {
     const double given = c * phi.value, defect = u + given - r, slope = 1.0 + c * phi.slope;
     if (std::abs(defect) <= kEpsilon * (std::abs(u) * slope + std::abs(given) + std::abs(r))) break;

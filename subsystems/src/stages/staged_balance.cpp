@@ -90,19 +90,26 @@ void StagedPhysics::add_gradient_terms(const double* start, const double* next, 
   if (!has_terms_) return;
   if (whole_ != nullptr) return add_whole_terms(start, next, terms);
   const int n = layout_.n;
-  if (terms_are_of_start_) {
-    for (int i = 0; i < layout_.stages; ++i) {
-      const double weight = size_weight_[static_cast<std::size_t>(i)];
-      for (int k = 0; k < n; ++k) {
-        terms[(i + 1) * n + k] += weight * start_terms_[static_cast<std::size_t>(k)];
-      }
-    }
-    return;
-  }
   detail::Workspace scratch(static_cast<std::size_t>(3 * n));
   double* const x = scratch.data();
   double* const slope = x + n;
   double* const own = slope + n;
+  if (cancels_ || terms_are_of_start_) {
+    std::fill(own, own + n, 0.0);
+    if (cancels_) {  // those of the end: at rest there are none at the start
+      whole_step(next + n, x);
+      for (int k = 0; k < n; ++k) x[k] += start[k];
+      part_.gradient(x, slope);
+      part_.add_gradient_terms(x, x, slope, own);
+    } else {
+      std::copy(start_terms_.begin(), start_terms_.end(), own);
+    }
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = size_weight_[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) terms[(i + 1) * n + k] += weight * own[k];
+    }
+    return;
+  }
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x);
     part_.gradient(x, slope);

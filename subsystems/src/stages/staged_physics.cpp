@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/workspace.hpp"
+#include "nonlinear/cancelling_gradients.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
@@ -111,6 +112,8 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const StageRule& stages)
       coupling_(i, j) = root_weight_[row] / root_weight_[column] * stages.A[row][column];
     }
   }
+  const auto* const cancelling = dynamic_cast<const CancellingGradients*>(&part);
+  cancels_ = cancelling != nullptr && cancelling->gradients_cancel();
   start_size_.resize(own_typical_.size());
   start_terms_.resize(own_typical_.size());
   start_x_.reserve(own_typical_.size());
@@ -484,7 +487,7 @@ void StagedPhysics::find_start(const double* x) const {
     }
   }
   if (!part_.constant_structure()) find_turning(x);
-  if (has_terms_) {
+  if (has_terms_ && !cancels_) {
     detail::Workspace slope(static_cast<std::size_t>(n));
     part_.gradient(x, slope.data());
     std::fill(start_terms_.begin(), start_terms_.end(), 0.0);

@@ -59,6 +59,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   int still() const override { return layout_.n; }
+  bool gradients_cancel() const override { return cancels_; }
   bool was_corrected() const override { return correction_noise_ > 0.0; }
   double numerical_dissipation(const double* start, const double* increment) const override;
   int stage_count() const override { return layout_.stages; }
@@ -158,6 +159,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ), or of the middle of the whole step
   std::vector<Places> places_;   ///< by stage
   bool has_terms_ = false;       ///< of gradients
+  bool cancels_ = false;         ///< CancellingGradients
   bool is_corrected_ = false;    ///< the quadrature is not known to be exact
 
   // Scratch.

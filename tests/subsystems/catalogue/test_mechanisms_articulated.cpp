@@ -7,6 +7,7 @@
 #include <memory>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -16,6 +17,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/idle/idle_ports.hpp"
 #include "support/free_motion.hpp"
 
 namespace portwave::test_mechanisms_articulated {
@@ -308,6 +310,56 @@ TEST(Articulated, FallsAndTurnsWithoutLosingMomentum) {
                                                 known.start)),
                      before),
             1e-3);
+}
+
+/// As the engine steps a part to whose ports nothing is joined: testing::move_freely wraps it, and hides that its gradients cancel.
+Numbers moved_as_it_is(const std::shared_ptr<const Component>& part, int stages, double step_s,
+                       int steps, Numbers x) {
+  const auto& leaves = dynamic_cast<const LeavesPorts&>(*part);
+  const std::shared_ptr<const Component> staged = staged_part(
+      leaves.without_ports(std::vector<bool>(part->signature().ports.size(), true)), stages);
+  const Component* const parts[] = {staged.get()};
+  const std::unique_ptr<StepBatch> batch = staged->make_batch(parts);
+  batch->prepare(step_s, nullptr);
+  AlignedVector record(batch->record_size()), next(batch->record_size());
+  batch->set_state(0, x.data(), record.data());
+  for (int step = 0; step < steps; ++step) {
+    batch->freeze({0, 1}, record.data(), nullptr);
+    const LaneStatus status =
+        batch->advance({0, 1}, record.data(), nullptr, next.data(), nullptr, {});
+    EXPECT_TRUE(status.ok()) << "step " << step << ", " << stages << " stages";
+    if (!status.ok()) break;
+    std::swap(record, next);
+  }
+  batch->get_state(0, record.data(), x.data());
+  return x;
+}
+
+/// A joint that turns what nothing holds: all momenta but its own are 0, and torques on the base cancel.
+TEST(Articulated, TurnsInSpaceWithSeveralStages) {
+  for (const double speed : {1e-6, 1.0, 30.0}) {
+    const auto part =
+        part_of({{"joints", Texts{"free", "revolute", "revolute"}},
+                 {"parents", Numbers{0, 1, 1}},
+                 {"places_m", MatrixRows{{0, 0, 0}, {0.2, 0.1, 0.05}, {-0.1, 0, 0.1}}},
+                 {"axes", MatrixRows{{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}},
+                 {"masses_kg", Numbers{1, 2, 0.5}},
+                 {"centres_m", MatrixRows{{0.01, 0.02, 0.03}, {0.05, 0.02, 0.1}, {0, 0, 0.2}}},
+                 {"inertias_kgm2", MatrixRows(3, {0.01, 0, 0, 0.012, 0, 0.013})},
+                 {"gravity_m_per_s2", 0.0}});
+    Numbers start(17, 0.0);  // r, quaternion, angles, momenta
+    start[3] = 1.0;
+    start[15] = 0.02 * speed;
+    start[16] = -0.01 * speed;
+    const double energy = part->port_hamiltonian()->storage(start.data());
+    const double time_s = 0.2 / speed;
+    const Numbers two = moved_as_it_is(part, 2, time_s / 200, 200, start);
+    const Numbers three = moved_as_it_is(part, 3, time_s / 200, 200, start);
+    for (std::size_t k = 0; k < 9; ++k) EXPECT_NEAR(two[k], three[k], 1e-9) << speed;
+    for (std::size_t k = 9; k < 15; ++k) EXPECT_NEAR(three[k], 0.0, 1e-13 * speed) << speed;
+    EXPECT_NEAR(part->port_hamiltonian()->storage(three.data()), energy, 1e-12 * energy) << speed;
+    EXPECT_GT(std::abs(three[7]), 0.1) << speed;
+  }
 }
 
 TEST(Articulated, FreeBodyIsARigidBody) {

@@ -124,6 +124,31 @@ TEST_F(CliImportJoints, StartsInsideItsRange) {
                        "joint \"hinge\" starts at 0.31 rad: 0 is out of its range"));
 }
 
+TEST_F(CliImportJoints, TellsInertiaThatNoBodyHas) {
+  std::string odd = rod("");
+  const std::string own = "izz=\"0.16666666666666666\"";
+  odd.replace(odd.find(own), own.size(), "izz=\"0.2\"");
+  const ProcessResult told = import(odd);
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_TRUE(contains(told.err, "link \"rod\": no body has its moments of inertia")) << said(told);
+  EXPECT_FALSE(contains(import(rod("")).err, "no body has"));
+}
+
+/// As macros write them, which give all joints the same.
+TEST_F(CliImportJoints, DampersOfFixedJointsDoNothing) {
+  const std::string dampers = "<dynamics damping=\"0.3\" friction=\"0.1\"/>";
+  const auto made = scenario(rod(dampers,
+                                 "<link name=\"tip\"/><joint name=\"end\" type=\"fixed\"><parent "
+                                 "link=\"rod\"/><child link=\"tip\"/>" +
+                                     dampers + "</joint>"));
+  const Words joints = part(made, "robot")["parameters"]["names"];
+  const std::vector<double> damping = part(made, "robot")["parameters"]["damping"];
+  ASSERT_EQ(joints.size(), damping.size());
+  for (std::size_t k = 0; k < joints.size(); ++k) {
+    EXPECT_EQ(damping[k], joints[k] == "hinge" ? 0.3 : 0.0) << joints[k];
+  }
+}
+
 TEST_F(CliImportJoints, RangesThatSayNothingGiveNoStops) {
   for (const char* const limit : {"<limit effort=\"3\"/>", "<limit lower=\"0\" upper=\"0\"/>"}) {
     EXPECT_TRUE(part(scenario(rod(limit)), "hinge_stops").is_null()) << limit;
