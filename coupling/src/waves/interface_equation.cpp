@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -240,7 +241,8 @@ void InterfaceEquation::analyse(Form& form, const PartMatrix& D) {
   for (const Emitted& emitted : all) {
     while (static_cast<int>(form.begin.size()) <= emitted.part) {
       const std::size_t own = form.begin.size();
-      zeros = changes_[own] != 0 ? nullptr : numbers_of(form, own, D(network_.parts[own]));
+      zeros = changes_[own] != 0 || keeps_zeros_ ? nullptr
+                                                 : numbers_of(form, own, D(network_.parts[own]));
       form.begin.push_back(form.terms.size());
     }
     if (emitted.part >= 0 && zeros != nullptr && zeros[at(emitted.term.entry)] == 0.0) continue;
@@ -264,9 +266,10 @@ void InterfaceEquation::analyse(Form& form, const PartMatrix& D) {
 }
 
 bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMatrix& D,
-                                  const std::function<bool(int part)>& changes,
-                                  const ForEach& each) {
+                                  const std::function<bool(int part)>& changes, const ForEach& each,
+                                  bool keeps_zeros) {
   coupling_ = &coupling;
+  keeps_zeros_ = keeps_zeros;
   changes_.clear();
   begin_of_D_.assign(1, 0);
   for (const int part : network_.parts) {
@@ -276,6 +279,26 @@ bool InterfaceEquation::factorise(const Interconnection& coupling, const PartMat
   for (Form& form : forms_) form.lu = {};
   find_motions(coupling, D);
   return renew(D, kShift, each);
+}
+
+bool InterfaceEquation::fits(int part, const double* before, const double* after) {
+  const int size = size_of(part);
+  const std::size_t own = place_of(part);
+  if (has_one_motion(before, size) != has_one_motion(after, size)) return false;
+  const auto is_zero = [](double value) { return value == 0.0; };
+  for (const Form& form : forms_) {
+    if (!form.lu.is_analysed() || keeps_zeros_) continue;
+    const std::size_t count =
+        form.unknown.empty() || form.unknown[own] < 0 ? at(size * size) : at(1 + 2 * size);
+    const double* const old_numbers = numbers_of(form, own, before);
+    if (old_numbers == nullptr) return false;
+    const std::vector<double> old(old_numbers, old_numbers + count);
+    const double* const now = numbers_of(form, own, after);
+    if (now == nullptr || !std::ranges::equal(old, std::span(now, count), {}, is_zero, is_zero)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// The matrix of a form. False: it has none with these D.
@@ -344,6 +367,16 @@ bool InterfaceEquation::renew(const PartMatrix& D, double shift, const ForEach& 
   if (!fill(by_D, D, shift)) return false;
   is_pivoted_ = !by_D.lu.factorise(each);
   return !is_pivoted_ || factors_.factorise(by_D.lu.matrix());
+}
+
+void InterfaceEquation::expect_changes() {
+  for (Form& form : forms_) {
+    if (form.filled.empty()) continue;
+    for (std::size_t i = 0; i < changes_.size(); ++i) {
+      if (changes_[i] == 0 || begin_of_D_[i] == begin_of_D_[i + 1]) continue;
+      form.filled[begin_of_D_[i]] = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
 }
 
 double InterfaceEquation::solve(const double* gap, double* change, const ForEach& each) {

@@ -60,13 +60,18 @@ class InterfaceEquation {
   /// of minimal degree). Stops counting beyond kMostEntries.
   std::size_t expected_entries(const Interconnection& coupling) const;
   /// Takes the pattern and factorises. `changes`: the parts whose D `renew` may change; of the others, entries
-  /// that are 0 are no entries. Errors: false where a number is not finite. Allocates.
+  /// that are 0 are no entries, unless `keeps_zeros`. Errors: false where a number is not finite. Allocates.
   bool factorise(const Interconnection& coupling, const PartMatrix& D,
-                 const std::function<bool(int part)>& changes = {}, const ForEach& each = {});
+                 const std::function<bool(int part)>& changes = {}, const ForEach& each = {},
+                 bool keeps_zeros = false);
+  /// Whether another D of a part has its entries in the pattern that was taken, and is written in the same form.
+  bool fits(int part, const double* before, const double* after);
   /// Factorises for other D of those parts, or another δ, everything else unchanged. The factors depend on the
   /// numbers alone, not on those before, nor on `each`; what those before have made and is the same stays. Allocates
   /// only where exchanges are needed, and the first time that D or δ is another.
   bool renew(const PartMatrix& D, double shift = kShift, const ForEach& each = {});
+  /// As if the D of all parts that `renew` may change had changed: it then takes as long as in a step.
+  void expect_changes();
   std::size_t entries() const {
     return is_pivoted_ ? factors_.nonzeros() : forms_[form_].lu.nonzeros();
   }
@@ -121,6 +126,7 @@ class InterfaceEquation {
   int form_ = kByD;        // that has the factors
   SparseFactors factors_;  // where is_pivoted_
   bool is_pivoted_ = false;
+  bool keeps_zeros_ = false;  // the zeros of all parts are entries
   std::vector<double> right_, scratch_, split_;
 };
 

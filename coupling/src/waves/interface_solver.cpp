@@ -86,7 +86,8 @@ struct InterfaceSolver::Island {
         return waves.batch(waves.slot(part).batch).affine == nullptr;
       };
       const bool is_new = !std::exchange(is_known, true);
-      if (is_new) ready = equation.factorise(waves.interconnection(), D, changes, each);
+      if (is_new)
+        ready = equation.factorise(waves.interconnection(), D, changes, each, keeps_zeros);
       if (!is_new || shift != InterfaceEquation::kShift) ready = equation.renew(D, shift, each);
     } else {
       for (std::size_t port = 0; port < impedance.size(); ++port) {
@@ -130,7 +131,9 @@ struct InterfaceSolver::Island {
   double change_square = 0.0;           // |(I − PD)⁻¹ gap|² of the last solve
   bool fits = false;
   bool is_known = false;  // the pattern of the equation, with the step maps there are
-  bool ready = false;     // there are factors
+  bool keeps_zeros =
+      false;           // zeros of D are entries of it, since a part that was exchanged had others
+  bool ready = false;  // there are factors
   bool is_behind =
       false;  // they are not those of D: it was read back, or shifted by more, or changed
   bool has_changed = false;  // a part has: a solve takes an LU first
@@ -222,13 +225,11 @@ void InterfaceSolver::take_over_part(int part, Derivatives others) {
   const auto entries = std::span(own->parts.of(part), at(width * width));
   const std::vector<double> before(entries.begin(), entries.end());
   own->parts.take_affine(part);
-  // What is an entry follows from the parts that there are, not from those that were.
-  const auto is_zero = [](double value) { return value == 0.0; };
-  const auto has_one_motion = [&](const double* D) {
-    return InterfaceEquation::has_one_motion(D, width);
-  };
-  own->is_known = own->is_known && std::ranges::equal(before, entries, {}, is_zero, is_zero) &&
-                  has_one_motion(before.data()) == has_one_motion(entries.data());
+  if (!own->is_known || own->equation.fits(part, before.data(), entries.data())) return;
+  // What is an entry follows from the parts that there are, not from those that were, until one is exchanged for
+  // another pattern: the next change of its kind shall find its places.
+  own->is_known = false;
+  own->keeps_zeros = own->keeps_zeros || others == Derivatives::kept;
 }
 
 void InterfaceSolver::revoke() {
@@ -335,6 +336,7 @@ bool InterfaceSolver::rehearse(int island, const double* record, const double* u
   own->standing = 1 - own->standing;
   if (effort == Effort::renew) {
     own->accuracy = Accuracy::by_differences;
+    own->equation.expect_changes();
     renew(*own, record, base_of(*own));
     own->is_renewed = false;
     return own->ready;
@@ -527,6 +529,9 @@ void InterfaceSolver::archive(StateArchive& archive) {
     if (islands_[i] == nullptr) prepare(static_cast<int>(i));
     Island& own = *islands_[i];
     archive.expect(own.fits || !is_asked, "which islands take the interface update");
+    const bool kept_zeros = own.keeps_zeros;
+    archive.value(own.keeps_zeros);
+    if (own.keeps_zeros != kept_zeros) own.ready = own.is_known = false;
     if (own.parts.is_affine()) continue;  // what there is follows from the step maps
     const bool has_factors = own.ready && !own.is_behind;
     if (archive.reads()) own.is_behind = true;  // also where the bytes end here

@@ -168,8 +168,15 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
     const bool may_fit = 1.1 * quick_iteration_.value <= usually_left || is_trial_;
     return done == 0 && usually_left > 0.0 && may_fit ? std::min(budget, 1) : done;
   }
-  // Half of what fits: the rest is decided with a better look at the clock.
-  const double chunk = std::min(std::max(0.5 * fit, 1.0), 1e6);
+  // Half of what fits: the rest is decided with a better look at the clock. Solves take time within a chunk, and those
+  // that follow one another are looked at one by one.
+  double chunk = std::clamp(0.5 * fit, 1.0, 1e6);
+  const bool has_solves = solve_[0].rehearsed_s > 0.0 || solve_[1].rehearsed_s > 0.0;
+  if (has_solves && affords(now) != Solve::none) {
+    const double with_solve_s = 1.1 * iteration_.value + solve_s(0);
+    const bool solves_now = done == 0 || since > 0.0;
+    chunk = solves_now ? 1.0 : std::clamp(0.5 * left / with_solve_s, 1.0, chunk);
+  }
   return std::min(budget, done + static_cast<int>(chunk));
 }
 

@@ -18,6 +18,14 @@ bool may_solve(const DeadlineScheduler* deadline) {
   return deadline == nullptr || deadline->affords(Clock::now()) != DeadlineScheduler::Solve::none;
 }
 
+/// Whether new factors fit, without the solve and the evaluation that make use of them.
+bool may_renew(const DeadlineScheduler& deadline, Clock::time_point now) {
+  const double use_s = deadline.step_s(3, true) - deadline.step_s(2, true);
+  const auto earlier =
+      now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(use_s));
+  return deadline.affords(earlier) == DeadlineScheduler::Solve::new_factors;
+}
+
 /// By the interface equation, as far as there is time for it.
 void advance(const StepArrays& s, int island, const double* exchanged, const IterationRule& rule) {
   const DeadlineScheduler* const deadline = rule.deadline;
@@ -29,9 +37,8 @@ void advance(const StepArrays& s, int island, const double* exchanged, const Ite
   }
   const Clock::time_point start = Clock::now();
   const Solve most = deadline->affords(start);
-  const bool renews_for_later = most != Solve::new_factors && rule.renewal_s > 0.0 &&
-                                s.next_iterate.stands(island) &&
-                                deadline->fits(start, rule.renewal_s + deadline->commit_s());
+  const bool renews_for_later = most != Solve::new_factors && rule.renews_for_later &&
+                                s.next_iterate.stands(island) && may_renew(*deadline, start);
   if (renews_for_later && s.next_iterate.renew(island, s.record, s.u, exchanged)) {
     Clock::spend(Work::linearise);
     return deadline->took(Solve::new_factors, seconds(Clock::now() - start));

@@ -21,9 +21,9 @@ struct IterationRule {
   bool interface = false;  ///< some islands take the interface update from the start
   int rescue_after = 0;    ///< evaluations after which the other islands take it too; 0: never
   const DeadlineScheduler* deadline = nullptr;  ///< says which solves there is time for; null: all
-  /// Under a deadline: so long takes a linearisation of an interface equation, for solves in the steps to come, where
-  /// this one has no time for both [s]; 0: there is to be none.
-  double renewal_s = 0.0;
+  /// Under a deadline: an interface equation takes new factors for solves in the steps to come where this one has no
+  /// time for both.
+  bool renews_for_later = false;
 
   /// Whether the gap is judged after every evaluation.
   bool checked() const {

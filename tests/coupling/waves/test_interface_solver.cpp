@@ -18,6 +18,7 @@
 #include "support/systems/coupled_systems.hpp"
 #include "support/systems/random_networks.hpp"
 #include "support/systems/systems.hpp"
+#include "waves/interface_equation.hpp"
 
 namespace portwave::test_interface_solver {
 namespace {
@@ -255,6 +256,40 @@ TEST(InterfaceSolver, TellsThatASolveHasTakenAnLU) {
   EXPECT_EQ(island.solver().linearisation_evaluations(), 0) << "an LU is all there was";
   island.solver().begin();
   EXPECT_NE(solved(), Effort::renew);
+}
+
+// A rule of impedances makes the wave of one port 0, up to rounding, and so no entry of the equation. Another mass of
+// the body makes it another number, and must not ask for another pattern: in large islands the body is taken by its
+// one velocity, in small ones zeros are kept.
+TEST(InterfaceEquation, FindsPlacesForTheNextMassOfABody) {
+  const auto D_of = [](double lightness) {  // I − c cᵀ of eight ports
+    std::vector<double> D;
+    for (int i = 0; i < 8; ++i) {
+      for (int j = 0; j < 8; ++j) {
+        D.push_back((i == j ? 1.0 : 0.0) - lightness * (i == 0 ? 1.0 : 0.2) * (j == 0 ? 1.0 : 0.2));
+      }
+    }
+    return D;
+  };
+  const std::vector<double> matched = D_of(1.0), other = D_of(1.3);
+  ASSERT_EQ(matched[0], 0.0);
+  for (const bool is_large : {false, true}) {
+    const System system = ring_of_bodies(is_large ? 60 : 2);
+    const IslandNetworks networks(system);
+    ASSERT_EQ(networks.of[0].ports.size() >= 512, is_large);
+    const int body = system.find_part("body1");
+    const std::vector<double> none(64, 0.0);
+    const auto D = [&](int part) { return part == body ? matched.data() : none.data(); };
+    const std::vector<double> impedance(system.scalar_ports().size(), 1.0);
+    const Interconnection coupling(system.junctions(), impedance);
+    InterfaceEquation equation(system, networks, 0);
+    ASSERT_TRUE(equation.factorise(coupling, D));
+    EXPECT_TRUE(equation.fits(body, matched.data(), matched.data()));
+    EXPECT_EQ(equation.fits(body, matched.data(), other.data()), is_large);
+    EXPECT_FALSE(equation.fits(body, matched.data(), none.data())) << "control: not one motion";
+    ASSERT_TRUE(equation.factorise(coupling, D, {}, {}, true));
+    EXPECT_TRUE(equation.fits(body, matched.data(), other.data()));
+  }
 }
 
 TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {

@@ -220,6 +220,37 @@ TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
   EXPECT_GT(control.iteration_s(), 1e-3);
 }
 
+// Iterations that were planned before solves took their time would come after the deadline.
+TEST(DeadlineScheduler, SolvesTakeTheTimeOfIterationsThatWerePlanned) {
+  using Solve = DeadlineScheduler::Solve;
+  for (const double renewal_us : {0.0, 90.0}) {
+    DeadlineScheduler scheduler(300e-6, 10e-6, 20e-6);
+    scheduler.rehearse(Solve::with_factors, 20e-6);
+    scheduler.rehearse(Solve::new_factors, (90.0 + 20.0) * 1e-6);
+    for (int n = 0; n < 40; ++n) {
+      scheduler.begin(at(0));
+      double us = 0.0;
+      int done = 0, solves = 0;
+      for (int next; (next = scheduler.horizon(done, 1000, at(us))) > done;) {
+        for (; done < next; ++done) {
+          us += 10.0;
+          const Solve most = scheduler.affords(at(us));
+          if (most == Solve::none) continue;
+          const bool renews = renewal_us > 0.0 && most == Solve::new_factors && solves == 0;
+          const double took_us = renews ? renewal_us + 20.0 : 20.0;
+          us += took_us;
+          scheduler.took(renews ? Solve::new_factors : Solve::with_factors, 1e-6 * took_us);
+          ++solves;
+        }
+      }
+      EXPECT_GE(solves, renewal_us > 0.0 ? 5 : 7) << "control: time is used";
+      EXPECT_LE(us + 20.0, 300.0) << n << ", " << renewal_us;
+      EXPECT_GE(us + 20.0, 250.0) << n << ", " << renewal_us;
+      finish(scheduler, done, us, 20.0);
+    }
+  }
+}
+
 /// Steps of 700 µs and a commit; what is left where they solve, and where they are plain.
 struct Kinds {
   double solving, plain;

@@ -31,8 +31,6 @@ constexpr std::size_t kMostPorts = 100'000;
 /// Time for steps that are to converge, in units of what they take, and the share of steps that must.
 constexpr double kMargin = 1.12, kNearlyAll = 0.95;
 constexpr int kFreeSteps = 3;
-/// What work costs in trials, over what it did in converged steps: a way that keeps its deadline by a hair does not.
-constexpr double kBusy = 1.05;
 /// A deadline that no step misses.
 constexpr double kNoDeadline_s = 1e3;
 
@@ -117,11 +115,11 @@ double distance(const System& system, const States& a, const States& b) {
 /// The steps are made in simulated time, so that nothing else that the machine does counts. Solves take what they take
 /// in the rehearsal of the engine.
 WayTrial trial_of(const System& system, const StepperOptions& options, const Anytime& way,
-                  const Converged& converged, int steps, double busy = kBusy) {
+                  const Converged& converged, int steps) {
   WaveEngine engine(system, options, std::make_unique<Together>(), way);
   WorkCosts costs = engine.work_costs();
   for (const Work work : {Work::evaluation, Work::commit}) {
-    cost(costs, work) = busy * cost(converged.costs, work);
+    cost(costs, work) = cost(converged.costs, work);
   }
   if (!way.is_on) {  // the way of the converged steps, whose solves have shown what they take
     for (const Work work : {Work::solve, Work::linearise}) {
@@ -187,7 +185,7 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
   const double least_s =
       cost(converged.costs, Work::evaluation) + cost(converged.costs, Work::commit);
   if (least_s <= deadline_s) {  // else nothing converges
-    const WayTrial usual = trial_of(system, options, {}, converged, steps, 1.0);
+    const WayTrial usual = trial_of(system, options, {}, converged, steps);
     if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
   }
   options.time.deadline_s = deadline_s;

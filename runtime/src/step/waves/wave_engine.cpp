@@ -325,16 +325,16 @@ void WaveEngine::retune_in_time_left(Moments& moments) {
 void WaveEngine::plan_renewal(bool converged) {
   constexpr int kMostPatience = 64;
   if (!scheduler_ || !(linearise_s_ > 0.0)) return;
-  double& renewal_s = step_.plan().rule.renewal_s;
+  bool& renews = step_.plan().rule.renews_for_later;
   if (converged) {
     renewal_ = {};
-    renewal_s = 0.0;
+    renews = false;
   } else if (scheduler_->solves()) {
-    if (renewal_s > 0.0) {
+    if (renews) {
       renewal_ = {.wait = renewal_.patience + 1,
                   .patience = std::min(2 * renewal_.patience, kMostPatience)};
     }
-    renewal_s = --renewal_.wait <= 0 ? linearise_s_ : 0.0;
+    renews = --renewal_.wait <= 0;
   }
 }
 
