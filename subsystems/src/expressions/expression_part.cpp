@@ -32,7 +32,10 @@ struct ExpressionPart::Programs {
   template <class Put>
   void for_each_curvature(const double* x, Put put) const;
 
-  ExpressionTape energy, slopes, curvature, entries;
+  /// What H adds up, the sum of the magnitudes of its terms; 0 of a polynomial.
+  double terms_at(const double* x) const;
+
+  ExpressionTape energy, terms, slopes, curvature, entries;
   std::vector<std::pair<int, int>> places;  // of the results of `curvature`, row ≥ column
   int degree = 0;                           // of a polynomial H; 0: it is none
   bool is_constant = true, is_smooth = true;
@@ -262,9 +265,19 @@ ExpressionPart::Programs::Programs(ExpressionPhysics physics, int ports, int ext
   }
   const std::vector<Node> value = {physics.energy};
   energy = ExpressionTape(graph, value);
+  if (degree == 0) {
+    const std::vector<Node> size = {graph.magnitude(physics.energy)};
+    terms = ExpressionTape(graph, size);
+  }
   slopes = ExpressionTape(graph, gradient);
   curvature = ExpressionTape(graph, curvatures);
   entries = ExpressionTape(graph, all);
+}
+
+double ExpressionPart::Programs::terms_at(const double* x) const {
+  double out = 0.0;
+  if (terms.results() > 0) terms(x, &out);
+  return std::isfinite(out) ? std::abs(out) : 0.0;
 }
 
 void ExpressionPart::Programs::set_structure(const double* x, Structure& out) const {
@@ -373,12 +386,14 @@ ExpressionPart::ExpressionPart(Signature signature, Structure structure,
       programs_(programs),
       laws_(std::move(laws)),
       has_laws_(std::ranges::any_of(laws_, [](const auto& law) { return !law.is_zero(); })),
+      terms_J_(std::max(NonlinearPortHamiltonian::storage_terms(),
+                        programs->terms_at(default_state().data()))),
       split_(programs->split) {
-  split_.set_terms(storage_terms());
+  split_.set_terms(terms_J_);
   if (!is_mean() || has_laws_ || !programs_->is_constant || !has_lanes(split_, this->signature()))
     return;
   key_ = expression_part::key_of(this->signature(), this->structure()) + programs_->energy.bytes() +
-         fmt::format("/{}", storage_terms());
+         fmt::format("/{}", terms_J_);
 }
 
 std::string ExpressionPart::batch_key() const { return key_; }

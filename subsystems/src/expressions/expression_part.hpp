@@ -76,6 +76,8 @@ class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSl
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
   bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   bool is_smooth() const override;
+  /// At least what H adds up at the default state, unless it is a polynomial, whose mean gradient takes no values of H.
+  double storage_terms() const override { return terms_J_; }
   bool structure_depends_on(int state) const override;
   bool has_structure_slopes() const override;
   void structure_slopes(const double* x, const double* g, const double* u,
@@ -100,6 +102,7 @@ class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSl
   std::shared_ptr<const Programs> programs_;
   std::vector<ExpressionLaw> laws_;
   bool has_laws_;
+  double terms_J_;
   SplitEnergy split_;
   std::string key_;
 };
