@@ -71,7 +71,13 @@ portwave_status portwave_differentiate(portwave_simulation* simulation, int64_t 
         stepper.set_inputs({inputs + static_cast<std::size_t>(k) * width, width});
       }
       portwave::StepReport report;
-      made->steps.push_back(differentiator.step(&report));
+      const std::int64_t before = stepper.step_index();
+      try {
+        made->steps.push_back(differentiator.step(&report));
+      } catch (...) {  // a step that was made may have no derivatives, and stands
+        if (stepper.step_index() != before) static_cast<void>(simulation->goes_on(report));
+        throw;
+      }
       if (!simulation->goes_on(report)) {
         return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
       }

@@ -108,8 +108,7 @@ struct Ensemble::Impl {
     } else if (run.may_overshoot()) {
       obstacle =
           "steps in which one-sided parts change over, or motion begins that dies faster, are "
-          "taken "
-          "in pieces (\"integrator\": \"damped\" has none)";
+          "taken in pieces (\"integrator\": \"damped\" has none)";
     } else if (run.integrators().damped_parts > 0 && StagedRun::can_return(*system) &&
                InputChanges(run.stepped()).may_be_sudden()) {
       obstacle = "damped steps are cut where inputs jump";
@@ -123,14 +122,13 @@ struct Ensemble::Impl {
     if (!obstacle.empty()) return;
     // Impedances are given by port from here on; other options stay.
     options.method = choice.method;
+    options.method.waves().initial_waves = run.options().method.waves().initial_waves;
     if (tuner->follows_state()) {
       follows = true;
       options.method.waves().impedance.clear();
-      options.method.waves().initial_waves = run.options().method.waves().initial_waves;
       following = options;
     }
     options.method.waves().impedance_kind = ImpedanceKind::given;
-    options.method.waves().initial_waves = run.options().method.waves().initial_waves;
   }
 
   int chunk_size(int wanted) const {

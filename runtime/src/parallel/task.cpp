@@ -79,7 +79,7 @@ bool Task::solve_slowly(const BatchRange& range, const StepArrays& s, bool first
 }
 
 bool Task::note_failed(const BatchRange& range, int lane, const StepArrays& s, bool first) {
-  const int part = waves_.batch(range.batch).parts[at(std::min(lane, range.lanes.last - 1))];
+  const int part = waves_.batch(range.batch).parts[at(lane)];
   PhaseStatus own;
   find_failure_in(
       range, s, [](int) { return true; }, own);

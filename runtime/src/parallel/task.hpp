@@ -178,7 +178,7 @@ class Task {
     for (const TaskCalls::Call& call : calls) {
       if (!call.bound) {
         sound = solve_slowly(call.range, s, sound) && sound;
-      } else if (const int lane = call.bound(); lane >= 0) {
+      } else if (const int lane = call.bound(); lane >= 0 && lane < call.range.lanes.last) {
         sound = note_failed(call.range, lane, s, sound) && sound;
       }
     }

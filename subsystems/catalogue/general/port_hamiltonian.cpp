@@ -203,7 +203,7 @@ ParameterInfo gradient_choice() {
   info.kind = ParameterKind::choice;
   info.summary =
       "dH/dx over a step, under which energy balances: its mean along the step, that in the middle "
-      "with a correction, or by differences state by state, of first order";
+      "with a correction, or by differences state by state";
   for (const DiscreteGradient kind : kGradients) info.choices.emplace_back(to_string(kind));
   info.default_value = info.choices.front();
   return info;

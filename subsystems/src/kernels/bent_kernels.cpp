@@ -453,18 +453,18 @@ struct Steps {
 template <int W, class Act>
 int with_steps(const Task& t, Act act) {
   if constexpr (W > 1) {
-    switch (4 * t.layout->states + t.layout->ports) {
-      case 8:
+    switch (16 * t.layout->states + t.layout->ports) {  // kMostPorts < 16
+      case 32:
         return act(Steps<W, 2, 0>{});
-      case 9:
+      case 33:
         return act(Steps<W, 2, 1>{});
-      case 12:
+      case 48:
         return act(Steps<W, 3, 0>{});
-      case 13:
+      case 49:
         return act(Steps<W, 3, 1>{});
-      case 14:
+      case 50:
         return act(Steps<W, 3, 2>{});
-      case 18:
+      case 66:
         return act(Steps<W, 4, 2>{});
       default:
         break;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/catalogue/parts.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
@@ -316,6 +317,70 @@ Given duffing(double cubic) {
           .G = {{0, 0}, {0, "1/m"}, {1, 0}},
           .P = {{0, 0}, {"-d/m", 0}, {0, 0}},
           .S = {{"d", 0}, {0, 0}}};
+}
+
+/// A part with a bent state, whose other entries are numbers that differ.
+Given of_size(int states, int ports) {
+  Given given;
+  for (int i = 0; i < states; ++i) {
+    const std::string x = "x" + std::to_string(i);
+    given.states.push_back({x, "m"});
+    given.energy +=
+        (i == 0 ? x + "^4/4" : "") + " + " + std::to_string(1.0 + 0.1 * i) + "*" + x + "^2/2";
+  }
+  for (int j = 0; j < ports; ++j) {
+    given.ports.push_back({"p" + std::to_string(j), Causality::effort_in, Domain::translation, 1});
+  }
+  for (int i = 0; i < states; ++i) {
+    auto& J = given.J.emplace_back();
+    auto& R = given.R.emplace_back();
+    for (int k = 0; k < states; ++k) {
+      J.emplace_back(k == i ? 0.0 : (k < i ? -0.3 : 0.3));
+      R.emplace_back(k == i ? 0.1 + 0.01 * i : 0.0);
+    }
+    if (ports == 0) continue;
+    auto& G = given.G.emplace_back();
+    for (int j = 0; j < ports; ++j) G.emplace_back(0.1 * ((3 * i + 5 * j) % 7 - 3));
+  }
+  return given;
+}
+
+/// Kernels know some sizes when they are compiled; all have the bits of one part alone.
+TEST(ExpressionPart, LanesHaveTheBitsOfOnePartWhateverTheSize) {
+  constexpr int kMostStates = 7, kMostPorts = 8;
+  for (int states = 1; states <= kMostStates; ++states) {
+    for (int ports = 0; ports <= kMostPorts; ++ports) {
+      const auto part = built(of_size(states, ports));
+      for (const int lanes : {2, 9}) {
+        const std::vector<const Component*> equal(at(lanes), part.get());
+        testing::LaneMajor all(part->make_batch(equal));
+        testing::LaneMajor one = testing::batch_of_one(*part);
+        const Numbers gamma(at(lanes * ports), 1.7);
+        all.prepare(0.05, gamma.data());
+        one.prepare(0.05, gamma.data());
+        Numbers x(at(states)), a(at(ports)), x_next(at(states)), b(at(ports));
+        for (int i = 0; i < states; ++i) x[at(i)] = 0.7 - 0.2 * i;
+        for (int j = 0; j < ports; ++j) a[at(j)] = 0.3 * j - 0.5;
+        Numbers xs, as, xs_next(at(lanes * states)), bs(at(lanes * ports));
+        for (int l = 0; l < lanes; ++l) {
+          xs.insert(xs.end(), x.begin(), x.end());
+          as.insert(as.end(), a.begin(), a.end());
+        }
+        all.freeze({0, lanes}, xs.data(), nullptr);
+        one.freeze({0, 1}, x.data(), nullptr);
+        ASSERT_TRUE(all.advance({0, lanes}, as.data(), xs_next.data(), bs.data(), nullptr).ok());
+        ASSERT_TRUE(one.advance({0, 1}, a.data(), x_next.data(), b.data(), nullptr).ok());
+        for (int l = 0; l < lanes; ++l) {
+          for (int i = 0; i < states; ++i) {
+            EXPECT_EQ(xs_next[at(l * states + i)], x_next[at(i)]) << states << " x " << ports;
+          }
+          for (int j = 0; j < ports; ++j) {
+            EXPECT_EQ(bs[at(l * ports + j)], b[at(j)]) << states << " x " << ports;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(ExpressionPart, IsTheDuffingOscillatorWrittenByHand) {

@@ -188,7 +188,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   crossings_.archive(archive);
   control_.archive(archive);
   archive.values(event_s_, event_changes_, has_first_step_, first_error_, compared_, resumed_s_,
-                 for_coupling_, least_for_coupling_s_, left_error_, statistics_);
+                 for_coupling_, least_for_coupling_s_, left_error_, rounded_, statistics_);
   if (changes_) changes_->archive(archive);
   if (pulses_) pulses_->archive(archive);
   if (own_) own_->archive(archive);
@@ -199,6 +199,7 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   }
   constexpr int kMost = 1 << 30;
   archive.expect(for_coupling_ >= 0 && for_coupling_ <= kMost, "the number of steps made shorter");
+  archive.expect(rounded_ >= 0 && rounded_ <= kMost, "the number of steps that resolve rounding");
   const StepSizeStatistics& s = statistics_;
   archive.expect_counts(
       {compared_, s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
@@ -478,13 +479,12 @@ void AdaptiveSteps::expect_progress(double start_s, double end_s) {
 
 /// Steps that are so short that their errors are rounding may be needed where a part changes over, but not forever.
 void AdaptiveSteps::expect_more_than_rounding(double step_s, bool is_rounding) {
-  constexpr int kMostInARow = 5000;
+  constexpr int kMostOfThem = 5000;
   if (!(step_s < kTiny * largest_s_)) rounded_ = 0;
-  if (!is_rounding || ++rounded_ <= kMostInARow) return;
+  if (!is_rounding || ++rounded_ <= kMostOfThem) return;
   fail(
-      fmt::format("{} steps of {:.3g} s and the like moved less than rounding makes of the "
-                  "difference of their stages: a tolerance "
-                  "of {:g} is below what steps so short resolve",
+      fmt::format("in {} steps of {:.3g} s and the like the error is rounding: they resolve no "
+                  "tolerance of {:g}",
                   rounded_, step_s, smooth_));
 }
 

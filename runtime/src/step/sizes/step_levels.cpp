@@ -49,6 +49,10 @@ bool StepLevels::has(double step_s) const {
   return std::ranges::find(levels_, step_s, &Level::step_s) != levels_.end();
 }
 
+void StepLevels::drop(double step_s) {
+  levels_.remove_if([&](const Level& level) { return level.step_s == step_s; });
+}
+
 void StepLevels::forget_oldest() {
   const auto is_older = [this](const Level& a, const Level& b) {
     return &a != &*current_ && (&b == &*current_ || a.last_use < b.last_use);

@@ -43,6 +43,8 @@ class StepLevels {
   /// The current level has these impedances, which are in force; other levels are discarded.
   void accept(const std::vector<double>& by_port);
   bool has(double step_s) const;
+  /// Forgets one that is not in force.
+  void drop(double step_s);
   int count() const { return static_cast<int>(levels_.size()); }
   /// Callbacks for each step size as it is archived.
   struct Visit {

@@ -225,15 +225,31 @@ void WaveEngine::arrange_batches(std::span<const char> states) {
 /// Steps of a size that is new have batches that are made for damped lanes, too, once others have.
 void WaveEngine::switch_level(double step_s) {
   const bool is_new = !levels_.has(step_s);
+  const double old_step_s = waves_.step_s();
   levels_.switch_to(step_s, waves_);
-  if (is_new) arrange_new_level();
+  if (!is_new) return;
+  try {
+    arrange_new_level();
+  } catch (...) {  // there is no damped step of this size
+    levels_.switch_to(old_step_s, waves_);
+    levels_.drop(step_s);
+    throw;
+  }
 }
 
 void WaveEngine::arrange_new_level() {
   if (!change_over_) return;
   const std::vector<char> states = change_over_->kept().states;
   if (std::ranges::all_of(states, [](char own) { return own == 0; })) return;
-  arrange_batches(states);
+  try {
+    arrange_batches(states);
+  } catch (...) {
+    constexpr char kDamped = 3;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      run_.set_damped(change_over_->parts()[i], states[i] == kDamped);
+    }
+    throw;
+  }
   step_.stale() = true;
 }
 

@@ -460,7 +460,7 @@ TEST(IdealSwitches, ChosenStepsLeaveTheEndOfACurrent) {
     run(1e-10);
     ADD_FAILURE() << "no rounding";
   } catch (const StepError& error) {
-    EXPECT_NE(std::string(error.what()).find("moved less than rounding"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("the error is rounding"), std::string::npos)
         << error.what();
   }
 }
