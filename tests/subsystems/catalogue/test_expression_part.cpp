@@ -322,26 +322,28 @@ Given duffing(double cubic) {
 /// A part with a bent state, whose other entries are numbers that differ.
 Given of_size(int states, int ports) {
   Given given;
+  given.energy = "x0^4/4";
   for (int i = 0; i < states; ++i) {
     const std::string x = "x" + std::to_string(i);
     given.states.push_back({x, "m"});
-    given.energy +=
-        (i == 0 ? x + "^4/4" : "") + " + " + std::to_string(1.0 + 0.1 * i) + "*" + x + "^2/2";
+    given.energy += " + " + std::to_string(1.0 + 0.1 * i) + "*" + x + "^2/2";
   }
   for (int j = 0; j < ports; ++j) {
     given.ports.push_back({"p" + std::to_string(j), Causality::effort_in, Domain::translation, 1});
   }
+  std::vector<std::vector<std::string>> J(at(states)), R(at(states)), G(at(states));
   for (int i = 0; i < states; ++i) {
-    auto& J = given.J.emplace_back();
-    auto& R = given.R.emplace_back();
     for (int k = 0; k < states; ++k) {
-      J.emplace_back(k == i ? 0.0 : (k < i ? -0.3 : 0.3));
-      R.emplace_back(k == i ? 0.1 + 0.01 * i : 0.0);
+      J[at(i)].push_back(k == i ? "0" : k < i ? "-0.3" : "0.3");
+      R[at(i)].push_back(k == i ? std::to_string(0.1 + 0.01 * i) : "0");
     }
-    if (ports == 0) continue;
-    auto& G = given.G.emplace_back();
-    for (int j = 0; j < ports; ++j) G.emplace_back(0.1 * ((3 * i + 5 * j) % 7 - 3));
+    for (int j = 0; j < ports; ++j) {
+      G[at(i)].push_back(std::to_string(0.1 * ((3 * i + 5 * j) % 7 - 3)));
+    }
   }
+  given.J = J;
+  given.R = R;
+  if (ports > 0) given.G = G;
   return given;
 }
 
