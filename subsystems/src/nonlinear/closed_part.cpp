@@ -505,8 +505,7 @@ void ClosedPart::outputs(double* y, double* magnitudes) {
 double ClosedPart::stored_change(const double* x_next, double numerical_J) {
   constexpr double kRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
   const double before = part_.storage(x_.data()), after = part_.storage(x_next);
-  double change = -numerical_J;
-  double terms = std::abs(before) + std::abs(after) + part_.storage_terms() + numerical_J;
+  double change = -numerical_J, terms = std::abs(before) + std::abs(after) + numerical_J;
   if (hidden_ != nullptr) terms += hidden_->of_energy(x_.data(), g_.data());
   const auto add = [&](int i, double moved, double size) {
     change += g_[i] * moved;

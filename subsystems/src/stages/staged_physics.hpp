@@ -39,7 +39,6 @@ class StagedPhysics final : public Subsystem, public HiddenTerms, public Numeric
   std::vector<double> default_state() const override;
   bool is_active() const override { return part_.is_active(); }
   double storage(const double* state) const override;
-  double storage_terms() const override { return part_.storage_terms(); }
   void gradient(const double* state, double* g) const override {
     discrete_gradient(state, state, g);
   }
