@@ -152,8 +152,8 @@ struct PortHamiltonianParameters {
   /// a usual size of each state, in its unit; found from H if absent; > 0
   std::vector<double> typical_state = {};
   /// dH/dx over a step, under which energy balances: its mean along the step, that in the middle
-  ///   with a correction, or by differences state by state; one of "mean_value",
-  ///   "gonzalez", "itoh_abe"
+  ///   with a correction, or by differences state by state; one of "mean_value", "gonzalez",
+  ///   "itoh_abe"
   std::string discrete_gradient = "mean_value";
   /// the part may create energy
   bool allow_active = false;
