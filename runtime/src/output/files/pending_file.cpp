@@ -57,10 +57,13 @@ PendingFile::PendingFile(std::filesystem::path path)
       buffer_(std::make_unique<char[]>(kCapacity)) {
   std::error_code ignored;
   if (std::filesystem::is_directory(std::filesystem::symlink_status(path_, ignored))) fail(EISDIR);
+  place_ = note_hidden(hidden_);  // before there is one, so that no signal leaves it
   descriptor_ =
       ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (descriptor_ < 0) fail(errno);
-  place_ = note_hidden(hidden_);
+  if (descriptor_ >= 0) return;
+  const int error = errno;
+  forget_hidden(place_);
+  fail(error);
 }
 
 PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanwhile, bool goes_on)
@@ -75,9 +78,9 @@ PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanw
 }
 
 PendingFile::~PendingFile() {
-  forget_hidden(place_);
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!published_ && !stays_ && process_.is_own()) ::unlink(hidden_.c_str());
+  forget_hidden(place_);
 }
 
 void PendingFile::append(std::string_view text) {
