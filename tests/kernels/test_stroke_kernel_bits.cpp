@@ -11,7 +11,7 @@
 
 #include "kernels/numbers.hpp"
 #include "kernels/stroke_kernels.hpp"
-#include "network/explicit/stroke_map.hpp"
+#include "network/explicit/kick_drift/stroke_map.hpp"
 #include "support/instruction_sets.hpp"
 
 namespace portwave {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "network/explicit/explicit_island.hpp"
-#include "network/explicit/motion_energies.hpp"
+#include "network/explicit/kick_drift/motion_energies.hpp"
 #include "network/explicit/network_form.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"

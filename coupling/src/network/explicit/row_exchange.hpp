@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "network/explicit/kick_drift/stroke_map.hpp"
 #include "network/explicit/shared_rows.hpp"
-#include "network/explicit/stroke_map.hpp"
 #include "portwave/coupling/network/network_peers.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 

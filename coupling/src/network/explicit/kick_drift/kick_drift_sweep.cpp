@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/kick_drift/kick_drift_island.hpp"
 
 namespace portwave {
 

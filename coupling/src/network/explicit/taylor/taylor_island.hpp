@@ -10,10 +10,10 @@
 #include "kernels/stroke_kernels.hpp"
 #include "network/explicit/explicit_island.hpp"
 #include "network/explicit/gauss_interpolation.hpp"
+#include "network/explicit/kick_drift/stroke_map.hpp"
 #include "network/explicit/network_form.hpp"
 #include "network/explicit/row_exchange.hpp"
 #include "network/explicit/shared_rows.hpp"
-#include "network/explicit/stroke_map.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 

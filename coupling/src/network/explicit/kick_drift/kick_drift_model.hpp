@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "network/explicit/explicit_island.hpp"
-#include "network/explicit/separable.hpp"
-#include "network/explicit/stroke_map.hpp"
+#include "network/explicit/kick_drift/separable.hpp"
+#include "network/explicit/kick_drift/stroke_map.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "network/explicit/stroke_map.hpp"
+#include "network/explicit/kick_drift/stroke_map.hpp"
 
 namespace portwave {
 

@@ -1,4 +1,4 @@
-#include "network/explicit/stroke_segments.hpp"
+#include "network/explicit/kick_drift/stroke_segments.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include <Eigen/Core>
 
-#include "network/explicit/taylor_island.hpp"
+#include "network/explicit/taylor/taylor_island.hpp"
 
 namespace portwave {
 

@@ -1,4 +1,4 @@
-#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/kick_drift/kick_drift_island.hpp"
 
 #include <algorithm>
 #include <cmath>

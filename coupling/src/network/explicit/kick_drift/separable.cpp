@@ -1,4 +1,4 @@
-#include "network/explicit/separable.hpp"
+#include "network/explicit/kick_drift/separable.hpp"
 
 #include <algorithm>
 #include <array>

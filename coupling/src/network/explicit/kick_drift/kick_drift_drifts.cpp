@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/explicit/kick_drift_island.hpp"
+#include "network/explicit/kick_drift/kick_drift_island.hpp"
 
 namespace portwave {
 namespace {

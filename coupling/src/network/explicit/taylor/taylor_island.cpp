@@ -1,4 +1,4 @@
-#include "network/explicit/taylor_island.hpp"
+#include "network/explicit/taylor/taylor_island.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "network/explicit/stroke_map.hpp"
+#include "network/explicit/kick_drift/stroke_map.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>
 
-#include "network/explicit/stroke_segments.hpp"
+#include "network/explicit/kick_drift/stroke_segments.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

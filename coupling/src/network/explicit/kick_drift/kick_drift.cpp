@@ -14,9 +14,9 @@
 
 #include "network/explicit/explicit_model.hpp"
 #include "network/explicit/explicit_stepper.hpp"
-#include "network/explicit/kick_drift_island.hpp"
-#include "network/explicit/separable.hpp"
-#include "network/explicit/step_polynomial.hpp"
+#include "network/explicit/kick_drift/kick_drift_island.hpp"
+#include "network/explicit/kick_drift/separable.hpp"
+#include "network/explicit/taylor/step_polynomial.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
 

@@ -1,4 +1,4 @@
-#include "network/explicit/motion_energies.hpp"
+#include "network/explicit/kick_drift/motion_energies.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -12,8 +12,8 @@
 
 #include "network/explicit/explicit_model.hpp"
 #include "network/explicit/explicit_stepper.hpp"
-#include "network/explicit/taylor_island.hpp"
-#include "network/explicit/taylor_polynomial.hpp"
+#include "network/explicit/taylor/taylor_island.hpp"
+#include "network/explicit/taylor/taylor_polynomial.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

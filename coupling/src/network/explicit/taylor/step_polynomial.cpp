@@ -1,4 +1,4 @@
-#include "network/explicit/step_polynomial.hpp"
+#include "network/explicit/taylor/step_polynomial.hpp"
 
 #include <algorithm>
 #include <array>

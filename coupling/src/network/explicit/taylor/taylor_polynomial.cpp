@@ -1,4 +1,4 @@
-#include "network/explicit/taylor_polynomial.hpp"
+#include "network/explicit/taylor/taylor_polynomial.hpp"
 
 #include <cmath>
 #include <cstddef>
