@@ -9,13 +9,11 @@
 int main() try {
   // [part]
   const double m = 1.0, l = 0.5, g = 9.81, c = 0.02;
-  const auto energy = [=](auto q, auto p) {
-    return p * p / (2 * m * l * l) + m * g * l * (1 - cos(q));
-  };
+  const auto H = [=](auto q, auto p) { return p * p / (2 * m * l * l) + m * g * l * (1 - cos(q)); };
   const auto pendulum = portwave::parts::port_hamiltonian(
       {.states = {{"q", "rad"}, {"p", "kg m^2/s"}},
        .ports = {{"shaft", portwave::Causality::effort_in, portwave::Domain::rotation, 1}},
-       .energy = portwave::traced(energy, "q", "p"),
+       .energy = portwave::traced(H, "q", "p"),
        .J = {{0, 1}, {-1, 0}},
        .R = {{0, 0}, {0, c}},
        .G = {{0}, {-1}}});
