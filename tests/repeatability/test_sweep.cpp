@@ -58,6 +58,15 @@ TEST(RepeatabilityOfPieces, HoldsOnRanks) {
   EXPECT_NE(stepper.waves()->integrator().find("pieces"), std::string::npos) << "control";
 }
 
+/// Attempts that other steps replace are not summed up: their sums of chunks are none of the step that stands.
+TEST(RepeatabilityOfLedgers, ForgetsReplacedAttempts) {
+  const Case own = make_case("struck", 20261136);
+  const Way way{.executor = ExecutorKind::automatic, .threads = 2, .ranks = 2, .look_every = 1000};
+  const Record expected = run(own, {.look_every = 1000});
+  EXPECT_GT(expected.rejected_steps, 0) << "control";
+  EXPECT_EQ(difference(expected, run(own, way)), "");
+}
+
 /// Kicks and drifts and Taylor series, steps of one size and chosen ones.
 TEST(RepeatabilityOfExplicitSteps, HoldsInEveryWay) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);

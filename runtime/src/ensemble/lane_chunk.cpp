@@ -104,7 +104,6 @@ void LaneChunk::take_over_maps() {
   step_.stale() = true;
   if (auto& interface = step_.interface()) interface->current().take_over_maps();
   executor_->recompile();
-  step_.ledger().forget_examined();
   step_.bind(*executor_);
 }
 

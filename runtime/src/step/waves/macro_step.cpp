@@ -36,12 +36,18 @@ bool MacroStep::freeze(double time_s) {
 bool MacroStep::iterate() {
   begin_iteration();
   revocable_ = true;
-  const StepResult result = executor_->execute(arrays(), plan_, outcomes_);
+  const StepResult result = execute(plan_);
   out_of_time_ = result.out_of_time;
   inner_end_ = result.inner_end;
   if (result.failed_at >= 0) return fail(result);
   together_.note_committed();
   return true;
+}
+
+/// Attempts that were not summed up, since others took their place, leave sums of chunks.
+StepResult MacroStep::execute(const StepPlan& plan) {
+  ledger_.forget_examined();
+  return executor_->execute(arrays(), plan, outcomes_);
 }
 
 /// The inner iteration or the commit has failed.
@@ -98,7 +104,7 @@ bool MacroStep::commit_within_tanks() {
     for (;;) {
       StepPlan again;
       again.recommit = guard_->searching();
-      const StepResult result = executor_->execute(arrays(), again, outcomes_);
+      const StepResult result = execute(again);
       if (result.failed_at < 0) break;
       const int island = guard_->island_of(std::max(result.failure.part, 0));
       if (!guard_->reject(island)) return fail_at_commit(result.failure);
@@ -242,7 +248,6 @@ void MacroStep::begin_interface() {
 
 bool MacroStep::fail(const PhaseStatus& status, int iteration) {
   stale_ = true;
-  ledger_.forget_examined();
   residual_.forget();
   if (interface_ && std::exchange(revocable_, false)) interface_->current().revoke();
   failures_.failed(status, iteration);
@@ -354,7 +359,6 @@ MacroStep::Rehearsal MacroStep::find_waves(int most) {
   const auto leave = [&] {
     plan_ = std::move(given);
     std::ranges::fill(outcomes_, IslandOutcome{});
-    ledger_.forget_examined();
     residual_.forget();
     revocable_ = false;
     stale_ = true;
@@ -367,7 +371,6 @@ MacroStep::Rehearsal MacroStep::find_waves(int most) {
     const int evaluations = report().iterations;
     out.take(evaluations == 1 ? seconds(inner_end_ - frozen) : Rehearsal::kUnknown,
              seconds(end - inner_end_));
-    ledger_.forget_examined();
     stale_ = true;
     return true;
   };

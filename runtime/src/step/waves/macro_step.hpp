@@ -159,6 +159,7 @@ class MacroStep {
   void rewind(const WaveCoupling& method, double start_s);
   void begin_iteration();
   void begin_interface();
+  StepResult execute(const StepPlan& plan);
   bool fail(const StepResult& result);
   bool fail(const PhaseStatus& status, int iteration);
   bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }

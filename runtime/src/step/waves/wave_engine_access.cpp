@@ -510,7 +510,6 @@ void WaveEngine::take_over_maps() {
 void WaveEngine::rebind() {
   step_.stale() = true;
   runner_.executor->recompile();
-  step_.ledger().forget_examined();
   step_.bind(*runner_.executor);
 }
 

@@ -104,8 +104,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// Does the same as `examine` for all lanes of an island, and forms their sums. Precondition: the island is
   /// prepared.
   void examine_island(int island, const double* a, const double* b);
-  /// Called between steps: discards lanes that were examined but not tallied. Other tasks may examine from
-  /// now on.
+  /// To be called before tasks commit: discards sums of lanes that were examined but not tallied. Other tasks may
+  /// examine from now on.
   void forget_examined();
   /// Sets helpers for islands with many parts, as ChunkLoop does. No result depends on them.
   void share_with(const ForEach* for_each, int threads);
