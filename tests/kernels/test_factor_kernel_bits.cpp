@@ -59,6 +59,25 @@ Digest run_factors(int width, bool control) {
   }
   kernels.solve({dense.data(), n}, inverse.data(), y.data());
   digest.add_all(y);
+  // A definite one, factorised as a whole and in its first columns, and what these leave of the rest.
+  std::vector<double> definite = numbers.draw(n * n, -1, 1);
+  for (int i = 0; i < n; ++i) definite[static_cast<std::size_t>(i * n + i)] += 2.0 * n;
+  if (control) testing::nudge(definite[0]);
+  std::vector<double> of_diagonal(static_cast<std::size_t>(n));
+  for (const int columns : {n, width, 1}) {
+    std::vector<double> L = definite, rest = numbers.draw((n - columns) * (n - columns), -1, 1);
+    digest.add(kernels.factorise({L.data(), n, columns}, false, of_diagonal.data()));
+    kernels.subtract_square({L.data(), n, columns}, rest.data());
+    digest.add_all(of_diagonal);
+    for (int j = 0; j < columns; ++j) {
+      for (int i = j; i < n; ++i) digest.add(L[static_cast<std::size_t>(j * n + i)]);
+    }
+    for (int j = 0; j < n - columns; ++j) {
+      for (int i = j; i < n - columns; ++i) {
+        digest.add(rest[static_cast<std::size_t>(j * (n - columns) + i)]);
+      }
+    }
+  }
   return digest;
 }
 

@@ -33,17 +33,20 @@ double descriptor_rate(const Subsystem& part) {
   const LinearForm form = part.linear_form();
   if (form.E == nullptr || form.Q == nullptr) return 0.0;
   constexpr Eigen::Index kMostDense = 100;
-  const SparseMatrix A = (part.structure().J - part.structure().R) * *form.Q;
+  const SparseMatrix W = part.structure().J - part.structure().R, &Q = *form.Q;
   double out = 0.0;
-  if (A.rows() > kMostDense) {
-    for (Eigen::Index i = 0; i < A.rows(); ++i) {
+  if (Q.rows() > kMostDense) {
+    for (int i = 0; i < W.rows(); ++i) {
       const double inertia = form.E->coeff(i, i);
-      if (inertia > 0.0) out = std::max(out, -A.coeff(i, i) / inertia);
+      if (!(inertia > 0.0)) continue;
+      double own = 0.0;
+      for (SparseMatrix::InnerIterator it(Q, i); it; ++it) own += W.coeff(i, it.row()) * it.value();
+      out = std::max(out, -own / inertia);
     }
     return out;
   }
   // Rows and columns of E of size 1, so that small storages count as others do; then what E leaves out is eliminated.
-  Eigen::MatrixXd dense(A), E(*form.E);
+  Eigen::MatrixXd dense(SparseMatrix(W * Q)), E(*form.E);
   for (Eigen::Index i = 0; i < E.rows(); ++i) {
     const double size = E.row(i).cwiseAbs().maxCoeff();
     const double scale = size > 0.0 ? size : dense.row(i).cwiseAbs().maxCoeff();

@@ -40,12 +40,12 @@ class Splitter {
   }
 
   Split split(const SparseMatrix& A) {
-    Split out;
-    std::vector<Complement> complements;
+    Split out{std::vector<SparseMatrix>(at(tearing_.pieces)), {}};
+    std::vector<Complement> complements(at(tearing_.pieces));
     for (int piece = 0; piece < tearing_.pieces; ++piece) {
-      out.pieces.push_back(piece_of(A, tearing_.vertices[at(piece)], complements.emplace_back()));
+      take_piece(A, tearing_.vertices[at(piece)], complements[at(piece)], out.pieces[at(piece)]);
     }
-    out.interface = rest_of(A, complements);
+    take_rest(A, complements, out.interface);
     return out;
   }
 
@@ -63,13 +63,14 @@ class Splitter {
     }
   }
 
-  SparseMatrix piece_of(const SparseMatrix& A, const std::vector<int>& vertices,
-                        Complement& complement) {
+  void take_piece(const SparseMatrix& A, const std::vector<int>& vertices, Complement& complement,
+                  SparseMatrix& own) {
     const auto size = static_cast<int>(vertices.size());
     for (int k = 0; k < size; ++k) places_.piece[at(vertices[at(k)])] = k;
     std::vector<int> boundary;
     bool crosses = false;
     SparseMatrix shifted(size, size);
+    shifted.reserve(A.nonZeros() / tearing_.pieces);
     for (int k = 0; k < size; ++k) {
       const int vertex = vertices[at(k)];
       if (is_shared(vertex)) {
@@ -90,7 +91,7 @@ class Splitter {
       }
       complement.less = factors.schur();
     }
-    SparseMatrix own(size, size);
+    own.resize(size, size);
     own.reserve(shifted.nonZeros() + complement.less.size());
     for (int k = 0, column = 0; k < size; ++k) {
       const int vertex = vertices[at(k)];
@@ -112,11 +113,11 @@ class Splitter {
     }
     own.finalize();
     for (const int vertex : vertices) places_.piece[at(vertex)] = -1;
-    return own;
   }
 
   /// A_SS and what the pieces have taken of it, column by column.
-  SparseMatrix rest_of(const SparseMatrix& A, const std::vector<Complement>& complements) const {
+  void take_rest(const SparseMatrix& A, const std::vector<Complement>& complements,
+                 SparseMatrix& rest) const {
     const auto size = static_cast<int>(shared_.size());
     std::vector<std::vector<std::pair<int, int>>> holders(at(size));  // piece, place there
     for (std::size_t piece = 0; piece < complements.size(); ++piece) {
@@ -126,7 +127,7 @@ class Splitter {
         holders[at(own[k])].emplace_back(static_cast<int>(piece), static_cast<int>(k));
       }
     }
-    SparseMatrix rest(size, size);
+    rest.resize(size, size);
     std::vector<double> column(at(size), 0.0);
     std::vector<char> is_there(at(size), 0);
     std::vector<int> rows;
@@ -157,7 +158,6 @@ class Splitter {
       }
     }
     rest.finalize();
-    return rest;
   }
 
   const Tearing& tearing_;
@@ -208,21 +208,23 @@ CondensedShares condensed_shares(const SecondOrderForm& form,
     const auto row = static_cast<int>(k);
     M.interface.coeffRef(row, row) -= given;
   }
-  const auto form_of = [&](SparseMatrix mass, SparseMatrix stiffness, auto&& own_damping) {
-    SecondOrderForm share_form{.M = std::move(mass), .D = {}, .K = std::move(stiffness), .B = {}};
-    share_form.D =
-        damping
-            ? SparseMatrix(damping->of_mass * share_form.M + damping->of_stiffness * share_form.K)
-            : own_damping();
-    return share_form;
-  };
-  for (int piece = 0; piece < tearing.pieces; ++piece) {
-    SparseMatrix& mass = M.pieces[at(piece)];
+  const auto take = [&damping](SparseMatrix& mass, SparseMatrix& stiffness,
+                               SparseMatrix* own_damping, SecondOrderForm& to) {
     mass.makeCompressed();
-    out.pieces.push_back(form_of(std::move(mass), std::move(K.pieces[at(piece)]),
-                                 [&] { return D->pieces[at(piece)]; }));
+    to.M.swap(mass);
+    to.K.swap(stiffness);
+    if (damping) {
+      to.D = damping->of_mass * to.M + damping->of_stiffness * to.K;
+    } else {
+      to.D.swap(*own_damping);
+    }
+  };
+  out.pieces.resize(at(tearing.pieces));
+  for (int piece = 0; piece < tearing.pieces; ++piece) {
+    take(M.pieces[at(piece)], K.pieces[at(piece)], D ? &D->pieces[at(piece)] : nullptr,
+         out.pieces[at(piece)]);
   }
-  out.interface = form_of(std::move(M.interface), K.interface, [&] { return D->interface; });
+  take(M.interface, K.interface, D ? &D->interface : nullptr, out.interface);
   return out;
 }
 

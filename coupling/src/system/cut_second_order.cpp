@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/descriptor/condensed_form.hpp"
 #include "system/condensed_split.hpp"
 #include "system/cut_pieces.hpp"
 #include "system/semidefinite_split.hpp"
@@ -103,7 +104,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
   std::optional<ProportionalDamping> damping;
   bool condenses = is_condensed(part, form, tearing);
   if (condenses) {
-    damping = proportional_damping(form);
+    damping = part.factored() != nullptr ? part.factored()->damping() : proportional_damping(form);
     condenses = damping || is_symmetric(form.D);
     if (condenses) condensed = condensed_shares(form, damping, tearing);
   }
@@ -191,7 +192,7 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
     }
     std::shared_ptr<const DescriptorPortHamiltonian> made =
         condenses
-            ? make_second_order_part(std::move(signature), std::move(piece), options, true, damping)
+            ? make_second_order_part(std::move(signature), taken(piece), options, true, damping)
             : std::make_shared<const DescriptorPortHamiltonian>(std::move(signature),
                                                                 descriptor_form(piece), options);
     cut.pieces.push_back({std::move(name), std::move(made), states, std::move(of_inputs)});
@@ -211,22 +212,22 @@ Cut cut_second_order(const DescriptorPortHamiltonian& part, const SecondOrderFor
       }
     }
     SecondOrderForm share =
-        condenses ? std::move(condensed.pieces[at(piece)])
+        condenses ? taken(condensed.pieces[at(piece)])
                   : SecondOrderForm{.M = shares.M.pieces[at(piece)],
                                     .D = shares.D.pieces[at(piece)] + shares.gyroscopic[at(piece)],
                                     .K = shares.K.pieces[at(piece)],
                                     .B = {}};
     share.B = from_entries(vertices.size(), of_column.size(), B);
-    add(fmt::format("{}", piece), vertices, std::move(share),
-        draft.signature(piece, whole.type, {}), draft.inputs(piece));
+    add(fmt::format("{}", piece), vertices, taken(share), draft.signature(piece, whole.type, {}),
+        draft.inputs(piece));
   }
   if (!core.empty()) {
     SecondOrderForm share =
         condenses
-            ? std::move(condensed.interface)
+            ? taken(condensed.interface)
             : SecondOrderForm{.M = shares.M.core, .D = shares.D.core, .K = shares.K.core, .B = {}};
     share.B = from_entries(core.size(), at(next[at(interface)]), joined[at(interface)]);
-    add("interface", core, std::move(share), between, {});
+    add("interface", core, taken(share), between, {});
   }
   draft.finish(cut);
   return cut;

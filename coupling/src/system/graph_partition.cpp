@@ -26,17 +26,26 @@ struct QuotientGraph {
   // between two groups.
   QuotientGraph(const GraphMatrix& graph, const std::vector<int>& groups) {
     const int count = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()) + 1;
-    SparseEntries edges;
-    edges.reserve(static_cast<std::size_t>(graph.nonZeros()));
-    for (int j = 0; j < graph.outerSize(); ++j) {
-      for (GraphEdges it(graph, j); it; ++it) {
-        const int a = groups[index_of(it.row())], b = groups[at(j)];
-        if (a != b) edges.emplace_back(a, b, 1.0);
-      }
+    std::vector<std::vector<int>> members(at(count));
+    for (int v = 0; v < static_cast<int>(groups.size()); ++v) {
+      members[at(groups[at(v)])].push_back(v);
     }
-    weight.assign(at(count), 0);
-    for (const int group : groups) ++weight[at(group)];
-    add(count, edges);
+    std::vector<idx_t> edges(at(count), 0);  // to each group
+    for (int own = 0; own < count; ++own) {
+      const std::size_t first = neighbour.size();
+      for (const int v : members[at(own)]) {
+        for (GraphEdges it(graph, v); it; ++it) {
+          const int other = groups[index_of(it.row())];
+          if (other != own && edges[at(other)]++ == 0) neighbour.push_back(other);
+        }
+      }
+      std::sort(neighbour.begin() + static_cast<std::ptrdiff_t>(first), neighbour.end());
+      for (std::size_t k = first; k < neighbour.size(); ++k) {
+        edge_weight.push_back(std::exchange(edges[at(neighbour[k])], 0));
+      }
+      weight.push_back(static_cast<idx_t>(members[at(own)].size()));
+      begin.push_back(static_cast<idx_t>(neighbour.size()));
+    }
   }
 
   QuotientGraph(std::span<const double> weights, std::span<const GraphEdge> edges) {
@@ -160,17 +169,21 @@ std::vector<int> VertexGroups::numbers() {
 }
 
 GraphMatrix graph_of(const SparseMatrix& M) {
-  SparseEntries entries;
-  entries.reserve(2 * static_cast<std::size_t>(M.nonZeros()));
-  for (int j = 0; j < M.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-      if (it.value() == 0.0 || it.row() == j) continue;
-      entries.emplace_back(static_cast<int>(it.row()), j, 1.0);
-      entries.emplace_back(j, static_cast<int>(it.row()), 1.0);
-    }
-  }
+  const SparseMatrix transposed = M.transpose();
   GraphMatrix graph(M.rows(), M.cols());
-  graph.setFromTriplets(entries.begin(), entries.end(), [](double, double) { return 1.0; });
+  graph.reserve(M.nonZeros());
+  for (int j = 0; j < M.outerSize(); ++j) {
+    graph.startVec(j);
+    int last = -1;
+    const auto add = [&](SparseMatrix::InnerIterator& it) {
+      const auto row = static_cast<int>(it.row());
+      if (it.value() != 0.0 && row != j && row != last) graph.insertBack(last = row, j) = 1.0;
+      ++it;
+    };
+    SparseMatrix::InnerIterator own(M, j), other(transposed, j);
+    while (own || other) add(!other || (own && own.row() <= other.row()) ? own : other);
+  }
+  graph.finalize();
   return graph;
 }
 

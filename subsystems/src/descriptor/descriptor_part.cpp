@@ -156,9 +156,11 @@ DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signa
       algebraic_(form_.E, descriptor_rate(form_.J, form_.R, form_.Q)),
       kernel_(orthonormalised(algebraic_.kernel())) {
   for (SparseMatrix* M : {&form_.E, &form_.J, &form_.R, &form_.Q, &form_.B}) M->makeCompressed();
-  const SparseMatrix onto_kernel = kernel_ * SparseMatrix(kernel_.transpose());
-  half_ = 0.5 * (identity(form_.E.rows()) + onto_kernel);
-  slope_ = form_.Q * half_;
+  if (kernel_.cols() > 0) {
+    const SparseMatrix onto_kernel = kernel_ * SparseMatrix(kernel_.transpose());
+    half_ = 0.5 * (identity(form_.E.rows()) + onto_kernel);
+    slope_ = form_.Q * half_;
+  }
   storage_ = clean_product(SparseMatrix(form_.E.transpose()), form_.Q, 1e-15);
   if (algebraic_.hidden().cols() > 0) {
     const SparseMatrix acts =
@@ -191,9 +193,6 @@ DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signa
       std::cmp_not_equal(options_.default_state.size(), this->signature().state_size())) {
     throw ConfigError("/default_state", "must have one entry per state");
   }
-  half_ = 0.5 * identity(form_.E.rows());
-  slope_ = 0.5 * form_.Q;
-  storage_ = storage_form(*second_order_);
 }
 
 bool DescriptorPortHamiltonian::uses_sparse_step_maps() const {
@@ -226,6 +225,10 @@ void DescriptorPortHamiltonian::midpoint(const double* x, const double* x_next,
   std::copy(x, x + n, x_mid);
   for (int j = 0; j < n; ++j) {
     const double moved = x_next[j] - x[j];
+    if (kernel_.cols() == 0) {
+      x_mid[j] += 0.5 * moved;
+      continue;
+    }
     for (SparseMatrix::InnerIterator it(half_, j); it; ++it) x_mid[it.row()] += it.value() * moved;
   }
 }
@@ -255,10 +258,18 @@ Issues DescriptorPortHamiltonian::check_initial_state(const double* x) const {
 
 double DescriptorPortHamiltonian::storage(const double* x) const {
   long double twice = 0.0L;  // far from the origin its terms cancel
-  for (int j = 0; j < storage_.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(storage_, j); it; ++it) {
-      twice += static_cast<long double>(it.value()) * x[it.row()] * x[j];
+  const auto add = [&twice](const SparseMatrix& M, const double* z) {
+    for (int j = 0; j < M.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+        twice += static_cast<long double>(it.value()) * z[it.row()] * z[j];
+      }
     }
+  };
+  if (second_order_ != nullptr) {
+    add(second_order_->K, x);
+    add(second_order_->M, x + second_order_->M.rows());
+  } else {
+    add(storage_, x);
   }
   return static_cast<double>(0.5L * twice);
 }
@@ -278,9 +289,11 @@ void DescriptorPortHamiltonian::discrete_gradient(const double* x, const double*
 void DescriptorPortHamiltonian::discrete_gradient_jacobian(const double* /*x*/,
                                                            const double* /*x_next*/,
                                                            SparseEntries& jacobian) const {
-  for (int j = 0; j < slope_.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(slope_, j); it; ++it) {
-      jacobian.emplace_back(static_cast<int>(it.row()), j, it.value());
+  const bool is_half = kernel_.cols() == 0;
+  const SparseMatrix& slope = is_half ? form_.Q : slope_;
+  for (int j = 0; j < slope.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(slope, j); it; ++it) {
+      jacobian.emplace_back(static_cast<int>(it.row()), j, is_half ? 0.5 * it.value() : it.value());
     }
   }
 }

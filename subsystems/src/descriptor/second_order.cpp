@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -110,6 +113,36 @@ void check_regular(const SparseMatrix& M, int n, const std::vector<std::string>&
                          rank.rank(), n, list_names(rows, n, names))});
 }
 
+/// Entries of D, M and K at one place.
+struct Triple {
+  double d = 0.0, m = 0.0, k = 0.0;
+};
+
+/// Those of all places, column by column.
+std::vector<Triple> entries_side_by_side(const SecondOrderForm& form) {
+  std::vector<Triple> entries;
+  entries.reserve(static_cast<std::size_t>(
+      std::max({form.D.nonZeros(), form.M.nonZeros(), form.K.nonZeros()})));
+  for (int j = 0; j < form.M.outerSize(); ++j) {
+    SparseMatrix::InnerIterator d(form.D, j), m(form.M, j), k(form.K, j);
+    while (d || m || k) {
+      constexpr auto kNone = std::numeric_limits<Eigen::Index>::max();
+      const Eigen::Index row =
+          std::min({d ? d.row() : kNone, m ? m.row() : kNone, k ? k.row() : kNone});
+      Triple& own = entries.emplace_back();
+      const auto take = [row](SparseMatrix::InnerIterator& it, double& value) {
+        if (!it || it.row() != row) return;
+        value = it.value();
+        ++it;
+      };
+      take(d, own.d);
+      take(m, own.m);
+      take(k, own.k);
+    }
+  }
+  return entries;
+}
+
 constexpr int kLargeForm = 2000;  // coordinates from which factorisations are worth avoiding
 
 }  // namespace
@@ -149,37 +182,39 @@ Issues validate(const SecondOrderForm& form, int coordinates, int inputs,
 
 std::optional<ProportionalDamping> proportional_damping(const SecondOrderForm& form) {
   constexpr double kRounding = 1e-14;
-  const auto product = [](const SparseMatrix& A, const SparseMatrix& B) {
-    return A.cwiseProduct(B).sum();
-  };
-  const double mm = product(form.M, form.M), mk = product(form.M, form.K),
-               kk = product(form.K, form.K);
-  const double determinant = mm * kk - mk * mk;
+  const std::vector<Triple> entries = entries_side_by_side(form);
   ProportionalDamping found;
-  SparseMatrix rest = form.D;
+  double dd = 0.0, mm = 0.0, mk = 0.0, kk = 0.0;
+  for (const Triple& own : entries) {
+    dd += own.d * own.d;
+    mm += own.m * own.m;
+    mk += own.m * own.k;
+    kk += own.k * own.k;
+  }
+  const double determinant = mm * kk - mk * mk;
+  const bool are_two = determinant > 1e-12 * mm * kk;
+  const auto rest_of = [&](const Triple& own) {
+    return own.d - (found.of_mass * own.m + found.of_stiffness * own.k);
+  };
   for (int sweep = 0; sweep < 3; ++sweep) {  // least squares, refined
-    const double dm = product(rest, form.M), dk = product(rest, form.K);
-    const bool are_two = determinant > 1e-12 * mm * kk;
+    double dm = 0.0, dk = 0.0;
+    for (const Triple& own : entries) {
+      const double rest = rest_of(own);
+      dm += rest * own.m;
+      dk += rest * own.k;
+    }
     found.of_mass += are_two ? (dm * kk - dk * mk) / determinant : dm / mm;
     if (are_two) found.of_stiffness += (dk * mm - dm * mk) / determinant;
-    rest = form.D - SparseMatrix(found.of_mass * form.M + found.of_stiffness * form.K);
   }
   // A factor of the size of rounding is none.
-  const SparseMatrix size = SparseMatrix(form.D.cwiseAbs()) +
-                            SparseMatrix(form.M.cwiseAbs()) * std::abs(found.of_mass) +
-                            SparseMatrix(form.K.cwiseAbs()) * std::abs(found.of_stiffness);
-  const double of_D = std::sqrt(product(form.D, form.D));
+  const double of_D = std::sqrt(dd);
   if (std::abs(found.of_mass) * std::sqrt(mm) <= kRounding * of_D) found.of_mass = 0.0;
   if (std::abs(found.of_stiffness) * std::sqrt(kk) <= kRounding * of_D) found.of_stiffness = 0.0;
   if (!(found.of_mass >= 0.0) || !(found.of_stiffness >= 0.0)) return std::nullopt;
-  rest = form.D - SparseMatrix(found.of_mass * form.M + found.of_stiffness * form.K);
-  for (int j = 0; j < rest.outerSize(); ++j) {
-    SparseMatrix::InnerIterator terms(size, j);
-    for (SparseMatrix::InnerIterator it(rest, j); it; ++it) {
-      while (terms && terms.row() < it.row()) ++terms;
-      const double allowed = terms && terms.row() == it.row() ? kRounding * terms.value() : 0.0;
-      if (!(std::abs(it.value()) <= allowed)) return std::nullopt;
-    }
+  for (const Triple& own : entries) {
+    const double size =
+        std::abs(own.d) + std::abs(own.m) * found.of_mass + std::abs(own.k) * found.of_stiffness;
+    if (!(std::abs(rest_of(own)) <= kRounding * size)) return std::nullopt;
   }
   return found;
 }
@@ -189,7 +224,7 @@ std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
     bool may_condense, std::optional<ProportionalDamping> damping) {
   const int ports = signature.wave_size();
   for (SparseMatrix* M : {&form.M, &form.D, &form.K, &form.B}) M->makeCompressed();
-  auto own = std::make_shared<const SecondOrderForm>(std::move(form));
+  std::shared_ptr<const SecondOrderForm> own(new SecondOrderForm(taken(form)));
   const bool are_efforts = std::ranges::all_of(
       signature.ports, [](const Port& port) { return port.causality == Causality::effort_in; });
   std::shared_ptr<const CondensedForm> factored;
@@ -205,8 +240,9 @@ std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
 
 DescriptorForm descriptor_form(const SecondOrderForm& form) {
   const int n = static_cast<int>(form.M.rows());
-  const SparseMatrix symmetric = symmetric_part(form.D);
-  const SparseMatrix skew = -0.5 * (form.D - SparseMatrix(form.D.transpose()));
+  const SparseMatrix transposed = form.D.transpose();
+  const SparseMatrix symmetric = 0.5 * (form.D + transposed);
+  const SparseMatrix skew = -0.5 * (form.D - transposed);
   const Ones ones{n, 1.0}, negative{n, -1.0};
   const Blank none;
   return {.E = blocks(n, ones, none, none, form.M),
@@ -214,12 +250,6 @@ DescriptorForm descriptor_form(const SecondOrderForm& form) {
           .R = blocks(n, none, none, none, symmetric),
           .Q = blocks(n, form.K, none, none, ones),
           .B = below(n, form.B)};
-}
-
-SparseMatrix storage_form(const SecondOrderForm& form) {
-  SparseMatrix M = blocks(static_cast<int>(form.M.rows()), form.K, Blank{}, Blank{}, form.M);
-  M.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
-  return M;
 }
 
 std::vector<StateVariable> second_order_states(const std::vector<StateVariable>& coordinates) {

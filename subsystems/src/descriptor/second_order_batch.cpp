@@ -14,7 +14,6 @@
 #include <memory>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include "core/affine_batch.hpp"
@@ -50,9 +49,10 @@ class ClosedBoundary {
         for (SparseMatrix::InnerIterator it(closing, j); it; ++it)
           closed(it.row(), j) += it.value();
       }
-      const Eigen::LLT<Eigen::Ref<Matrix>> factor(closed);
-      is_sound = factor.info() == Eigen::Success;
-      inverse_ = closed.diagonal().cwiseInverse();
+      const auto size = static_cast<int>(closed.rows());
+      inverse_.resize(size);
+      is_sound = factor_columns::kernels().factorise({closed.data(), size, size}, false,
+                                                     inverse_.data()) > 0.0;
       dense_ = std::move(closed);
     }
     if (!is_sound) throw ConfigError("", "the implicit step is singular at this step size");

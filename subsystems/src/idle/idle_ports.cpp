@@ -13,6 +13,7 @@
 #include "idle/live_columns.hpp"
 #include "idle/live_physics.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/descriptor/condensed_form.hpp"
 #include "portwave/subsystems/descriptor/second_order.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 
@@ -34,7 +35,7 @@ std::shared_ptr<const Component> live_descriptor_part(const DescriptorPortHamilt
     columns.take_columns(given->B, form.B);
     const bool condenses = part.condensed() != nullptr;
     std::optional<ProportionalDamping> damping;
-    if (condenses) damping = proportional_damping(form);
+    if (condenses) damping = part.condensed()->damping();
     return make_second_order_part(columns.signature(), std::move(form), part.options(), condenses,
                                   damping);
   }

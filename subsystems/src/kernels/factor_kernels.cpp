@@ -187,11 +187,127 @@ struct FactorColumns {
       y[k] = value;
     }
   }
+
+  // Factorisation. Every entry is its value less products, one after the other in the order of columns,
+  // whatever the shape of the tiles. Columns are eliminated kOuter at a time before those after them
+  // hear of it, and within these kInner at a time.
+  static constexpr int kTile = kNative == kLaneGroup ? 2 : 1;  // vectors of rows
+  static constexpr int kOuter = 32, kInner = 8;
+
+  /// A tile of C −= A Bᵀ, 8·`high` rows by `wide` columns. `a` and `b`: its first rows in A and B, which
+  /// have `depth` columns. Rows before `first` stay as they are.
+  template <int high, int wide>
+  static void subtract_tile(const double* a, const double* b, long stride, int depth, double* c,
+                            long c_stride, int first) {
+    V own[wide][high];
+    for (int j = 0; j < wide; ++j) {
+      for (int i = 0; i < high; ++i) own[j][i] = V::load(c + j * c_stride + i * kLaneGroup);
+    }
+    for (int k = 0; k < depth; ++k, a += stride, b += stride) {
+      V rows[high];
+      for (int i = 0; i < high; ++i) rows[i] = V::load(a + i * kLaneGroup);
+      for (int j = 0; j < wide; ++j) {
+        const V factor = V::all(b[j]);
+        for (int i = 0; i < high; ++i) own[j][i] = own[j][i] - rows[i] * factor;
+      }
+    }
+    for (int j = 0; j < wide; ++j) {
+      if (first == 0) {
+        for (int i = 0; i < high; ++i) own[j][i].store(c + j * c_stride + i * kLaneGroup);
+        continue;
+      }
+      double values[kLaneGroup];
+      own[j][0].store(values);
+      for (int i = first; i < kLaneGroup; ++i) c[j * c_stride + i] = values[i];
+    }
+  }
+
+  template <int high>
+  static void subtract_rows(const double* a, const double* b, long stride, int depth, double* c,
+                            long c_stride, int columns, int first) {
+    int j = 0;
+    for (; j + kPanel <= columns; j += kPanel) {
+      subtract_tile<high, kPanel>(a, b + j, stride, depth, c + j * c_stride, c_stride, first);
+    }
+    for (; j < columns; ++j) {
+      subtract_tile<high, 1>(a, b + j, stride, depth, c + j * c_stride, c_stride, first);
+    }
+  }
+
+  /// C −= A A_topᵀ, of rows and columns of C on and below its diagonal; above it C may become anything.
+  static void subtract_products(const double* A, long stride, int rows, int depth, double* C,
+                                long c_stride, int columns) {
+    for (int done = 0; done < depth; done += kOuter, A += kOuter * stride) {
+      const int own = depth - done < kOuter ? depth - done : kOuter;
+      constexpr int kHigh = kTile * kLaneGroup;
+      int i = 0;
+      const auto columns_to = [columns](int end) { return end < columns ? end : columns; };
+      for (; i + kHigh <= rows; i += kHigh) {
+        subtract_rows<kTile>(A + i, A, stride, own, C + i, c_stride, columns_to(i + kHigh), 0);
+      }
+      for (; i + kLaneGroup <= rows; i += kLaneGroup) {
+        subtract_rows<1>(A + i, A, stride, own, C + i, c_stride, columns_to(i + kLaneGroup), 0);
+      }
+      if (i == rows) continue;
+      if (rows >= kLaneGroup) {  // the last rows, beside some that are done
+        const int begin = rows - kLaneGroup;
+        subtract_rows<1>(A + begin, A, stride, own, C + begin, c_stride, columns_to(rows),
+                         i - begin);
+        continue;
+      }
+      for (int j = 0; j < columns_to(rows); ++j) {
+        for (int r = j; r < rows; ++r) {
+          double value = C[j * c_stride + r];
+          for (int k = 0; k < own; ++k) value = value - A[k * stride + r] * A[k * stride + j];
+          C[j * c_stride + r] = value;
+        }
+      }
+    }
+  }
+
+  static double factorise(const factor_columns::Columns& columns, bool skips, double* inverse) {
+    const long height = columns.height;
+    const int rows = columns.height, width = columns.width;
+    double smallest = __builtin_inf();
+    const auto at = [&](int row, int column) { return columns.values + column * height + row; };
+    for (int first = 0; first < width; first += kOuter) {
+      const int last = width - first < kOuter ? width : first + kOuter;
+      for (int begin = first; begin < last; begin += kInner) {
+        const int end = last - begin < kInner ? last : begin + kInner;
+        subtract_products(at(begin, first), height, rows - begin, begin - first, at(begin, begin),
+                          height, end - begin);
+        for (int k = begin; k < end; ++k) {
+          double* const own = at(0, k);
+          const double pivot = own[k];
+          if (!(pivot >= smallest)) smallest = pivot;
+          if (!(pivot > 0.0)) {
+            if (!skips || pivot != pivot) return pivot;
+            inverse[k] = 0.0;
+            for (int i = k; i < rows; ++i) own[i] = 0.0;
+            continue;
+          }
+          const double factor = 1.0 / __builtin_sqrt(pivot);
+          inverse[k] = factor;
+          for (int i = k; i < rows; ++i) own[i] = own[i] * factor;
+          for (int j = k + 1; j < end; ++j) subtract<1>(own, height, own + j, at(0, j), j, rows);
+        }
+      }
+      subtract_products(at(last, first), height, rows - last, last - first, at(last, last), height,
+                        width - last);
+    }
+    return smallest;
+  }
+
+  static void subtract_square(const factor_columns::Columns& L, double* C) {
+    const int rows = L.height - L.width;
+    subtract_products(L.values + L.width, L.height, rows, L.width, C, rows, rows);
+  }
 };
 
 }  // namespace
 
-const factor_columns::Kernels kFactorColumns = {FactorColumns::reduce, FactorColumns::expand,
-                                                FactorColumns::solve, FactorColumns::multiply};
+const factor_columns::Kernels kFactorColumns = {
+    FactorColumns::reduce,   FactorColumns::expand,    FactorColumns::solve,
+    FactorColumns::multiply, FactorColumns::factorise, FactorColumns::subtract_square};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -5,7 +5,8 @@
 
 namespace portwave {
 
-/// Passes through Cholesky factors that are dense blocks of columns, and products with dense symmetric matrices.
+/// Cholesky factors that are dense blocks of columns: how they are made, passes through them, and products with dense
+/// symmetric matrices.
 namespace factor_columns {
 
 /// What all blocks share; see FactorBlock.
@@ -23,6 +24,12 @@ struct Triangle {
   int size = 0;
 };
 
+/// Columns that are to be factors: `width` of them, `height` ≥ `width` rows of a lower triangle, column-major.
+struct Columns {
+  double* values = nullptr;
+  int height = 0, width = 0;
+};
+
 struct Kernels {
   /// w = L⁻¹w, less Y w in rows of the boundary. `scratch`: the height of the highest block.
   void (*reduce)(const Factors& factors, double* w, double* scratch);
@@ -33,6 +40,11 @@ struct Kernels {
   /// y += A x, of `width` columns of a symmetric matrix from its first on, `height` ≥ `width` rows of their lower
   /// triangle, and the rows above that mirror them.
   void (*multiply)(const double* columns, int width, int height, const double* x, double* y);
+  /// Columns of A into columns of L, and `inverse` of its diagonal. `skips`: of a pivot that is not positive column and
+  /// inverse are 0. Returns the smallest pivot; where that is refused, or no number, nothing beyond it has been made.
+  double (*factorise)(const Columns& columns, bool skips, double* inverse);
+  /// C −= L Lᵀ on and below the diagonal, of the rows of L from the width on; C has as many, column-major.
+  void (*subtract_square)(const Columns& L, double* C);
 };
 
 const Kernels& kernels();

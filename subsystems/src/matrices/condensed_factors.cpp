@@ -26,34 +26,26 @@ struct CondensedFactors::Symbolic {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-using Column = Eigen::Map<const Eigen::VectorXd>;
 
 int width_of(const FactorBlock& node) { return node.last - node.first; }
 int height_of(const FactorBlock& node) { return width_of(node) + node.below_count; }
 
-constexpr int kPanel = 32;  // columns that are eliminated before the others of a block hear of it
-
-/// Rows of the interior in the order of minimal degree.
+/// Rows of the interior in the order of minimal degree. `number` of a row there; −1: none.
 std::vector<int> minimal_degree(const SparseMatrix& A, const std::vector<int>& interior,
                                 const std::vector<int>& number) {
   const auto n = static_cast<int>(interior.size());
-  SparseMatrix inner(n, n);
-  std::vector<int> count(at(n), 0);
+  SparseMatrix lower(n, n);
+  lower.reserve(A.nonZeros() / 2 + n);
   for (int j = 0; j < n; ++j) {
-    for (SparseMatrix::InnerIterator it(A, interior[at(j)]); it; ++it) {
-      if (number[at(static_cast<int>(it.row()))] >= 0) ++count[at(j)];
-    }
-  }
-  inner.reserve(count);
-  for (int j = 0; j < n; ++j) {
+    lower.startVec(j);
     for (SparseMatrix::InnerIterator it(A, interior[at(j)]); it; ++it) {
       const int i = number[at(static_cast<int>(it.row()))];
-      if (i >= 0) inner.insert(i, j) = 1.0;
+      if (i >= j) lower.insertBack(i, j) = 1.0;
     }
   }
-  inner.makeCompressed();
+  lower.finalize();
   Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> inverse;
-  if (n > 0) Eigen::AMDOrdering<int>()(inner, inverse);
+  if (n > 0) Eigen::AMDOrdering<int>()(lower.selfadjointView<Eigen::Lower>(), inverse);
   std::vector<int> order(at(n));
   for (int k = 0; k < n; ++k) order[at(k)] = interior[at(inverse.indices()[k])];
   return order;
@@ -253,37 +245,12 @@ void CondensedFactors::analyse(const SparseMatrix& A, std::span<const int> bound
 
 /// Columns of a block that has all its terms, and what the rows below it are multiplied by.
 bool CondensedFactors::eliminate_block(const Node& node, Pivots pivots) {
-  const int width = width_of(node), height = height_of(node);
-  double* const block = values_.data() + node.values;
-  const auto column = [&](int k) { return block + static_cast<std::ptrdiff_t>(k) * height; };
-  for (int begin = 0; begin < width; begin += kPanel) {
-    const int end = std::min(width, begin + kPanel);
-    for (int k = begin; k < end; ++k) {
-      double* const own = column(k);
-      const double pivot = own[k];
-      smallest_pivot_ = std::min(smallest_pivot_, pivot);
-      if (!(pivot > 0.0)) {
-        if (pivots == Pivots::positive || std::isnan(pivot)) return false;
-        std::fill(own + k, own + height, 0.0);
-        continue;
-      }
-      const double inverse = 1.0 / std::sqrt(pivot);
-      inverse_[at(node.first + k)] = inverse;
-      Eigen::Map<Eigen::VectorXd>(own + k, height - k) *= inverse;
-      for (int j = k + 1; j < end; ++j) {
-        const double factor = own[j];
-        if (factor == 0.0) continue;
-        Eigen::Map<Eigen::VectorXd>(column(j) + j, height - j).noalias() -=
-            factor * Column(own + j, height - j);
-      }
-    }
-    if (end == width) break;
-    using Block = Eigen::Map<Matrix, 0, Eigen::OuterStride<>>;
-    const Block done(column(begin) + end, height - end, end - begin, Eigen::OuterStride<>(height));
-    Block(column(end) + end, height - end, width - end, Eigen::OuterStride<>(height)).noalias() -=
-        done * done.topRows(width - end).transpose();
-  }
-  return true;
+  const bool skips = pivots == Pivots::semidefinite;
+  const double smallest = factor_columns::kernels().factorise(
+      {values_.data() + node.values, height_of(node), width_of(node)}, skips,
+      inverse_.data() + node.first);
+  if (!(smallest >= smallest_pivot_)) smallest_pivot_ = smallest;
+  return smallest > 0.0 || (skips && !std::isnan(smallest));
 }
 
 bool CondensedFactors::eliminate(const SparseMatrix& A, const Symbolic& symbolic, Pivots pivots) {
@@ -338,15 +305,7 @@ bool CondensedFactors::eliminate(const SparseMatrix& A, const Symbolic& symbolic
     if (!eliminate_block(node, pivots)) return false;
     if (below == 0) continue;
     work_ += 0.5 * width * static_cast<double>(height) * height;
-    const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> L(block + width, below, width,
-                                                              Eigen::OuterStride<>(height));
-    if (width == 1) {
-      for (int j = 0; j < below; ++j) {
-        rest.col(j).tail(below - j) -= L(j, 0) * L.col(0).tail(below - j);
-      }
-    } else {
-      rest.selfadjointView<Eigen::Lower>().rankUpdate(L, -1.0);
-    }
+    factor_columns::kernels().subtract_square({block, height, width}, rest.data());
     if (node.parent >= 0) {
       children[at(node.parent)].push_back(static_cast<int>(s));
       updates[s] = std::move(rest);

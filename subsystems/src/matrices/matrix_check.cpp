@@ -140,10 +140,25 @@ bool is_diagonally_dominant(const SparseMatrix& M) {
   return true;
 }
 
-bool shifted_is_definite(const Block& block, double shift) {
-  SparseEntries entries = block.entries;
-  for (int i = 0; i < block.size; ++i) entries.emplace_back(i, i, shift);
-  SparseMatrix matrix = sparse_matrix(block.size, block.size, entries);
+/// Of a block whose entries are in order, as those of block_of: scaled as `scaled` does, and its diagonal raised.
+bool shifted_is_definite(const Block& block, const Diagonal& diagonal, double shift) {
+  const Eigen::VectorXd scale = diagonal.size.cwiseSqrt().cwiseInverse();
+  SparseMatrix matrix(block.size, block.size);
+  matrix.reserve(static_cast<Eigen::Index>(block.entries.size()) + block.size);
+  auto entry = block.entries.begin();
+  for (int j = 0; j < block.size; ++j) {
+    matrix.startVec(j);
+    const auto add_until = [&](int end) {
+      for (; entry != block.entries.end() && entry->col() == j && entry->row() < end; ++entry) {
+        if (entry->row() == j) continue;
+        matrix.insertBack(entry->row(), j) = entry->value() * scale[entry->row()] * scale[j];
+      }
+    };
+    add_until(j);
+    matrix.insertBack(j, j) = std::copysign(1.0, diagonal.value[j]) + shift;
+    add_until(block.size);
+  }
+  matrix.finalize();
   if (block.size >= kLargeBlock) {
     CondensedFactors factors;
     return factors.factorise(matrix, {});
@@ -204,12 +219,11 @@ std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double r
     const Block block = block_of(M, component, position);
     if (block.entries.empty()) continue;
     const Diagonal diagonal(block);
-    const Block unit = scaled(block, diagonal);
     if (block.size > kLargestDenseBlock) {
-      if (shifted_is_definite(unit, relative_tolerance)) continue;
+      if (shifted_is_definite(block, diagonal, relative_tolerance)) continue;
       return NegativeBlock{std::move(component), std::nullopt};
     }
-    const double smallest = smallest_pivot(unit, diagonal, relative_tolerance);
+    const double smallest = smallest_pivot(scaled(block, diagonal), diagonal, relative_tolerance);
     if (smallest >= worst_pivot) continue;
     worst_pivot = smallest;
     worst = NegativeBlock{std::move(component), smallest_eigenvalue(block)};

@@ -56,6 +56,31 @@ TEST(CondensedFactors, SolveByTheirSchurComplement) {
   }
 }
 
+// Of full matrices a factor is one block: columns and rows of all remainders.
+TEST(CondensedFactors, LeaveTheSchurComplementOfFullMatrices) {
+  for (const int inner : {1, 3, 8, 9, 31, 33, 70}) {
+    for (const int outer : {1, 5, 8, 21}) {
+      const int n = inner + outer;
+      Eigen::MatrixXd root(n, n);
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) root(i, j) = std::sin(1.0 + 3.7 * i * i + 1.9 * j + i * j);
+      }
+      const Eigen::MatrixXd A = root * root.transpose() + Eigen::MatrixXd::Identity(n, n);
+      std::vector<int> boundary;
+      for (int i = inner; i < n; ++i) boundary.push_back(i);
+      CondensedFactors factors;
+      ASSERT_TRUE(factors.factorise(A.sparseView(), boundary));
+      const Eigen::LDLT<Eigen::MatrixXd> within(A.topLeftCorner(inner, inner));
+      const Eigen::MatrixXd taken =
+          A.bottomLeftCorner(outer, inner) * within.solve(A.topRightCorner(inner, outer));
+      const Eigen::MatrixXd rest = A.bottomRightCorner(outer, outer);
+      EXPECT_LE((factors.schur() - (rest - taken)).norm(), 1e-12 * rest.norm())
+          << inner << " " << outer;
+      EXPECT_GT((factors.schur() - rest).norm(), 1e-6 * rest.norm());  // control
+    }
+  }
+}
+
 TEST(CondensedFactors, RefuseWhatIsNotPositiveDefinite) {
   SparseMatrix A = membrane(12, 8);
   CondensedFactors factors;

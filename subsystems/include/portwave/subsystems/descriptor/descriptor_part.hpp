@@ -119,9 +119,9 @@ class DescriptorPortHamiltonian : public Subsystem {
   AlgebraicPart algebraic_;
   SparseMatrix undriven_;  ///< the hidden constraints h with hᵀB = 0
   SparseMatrix kernel_;    ///< V
-  SparseMatrix half_;      ///< I − P/2
-  SparseMatrix slope_;     ///< Q(I − P/2)
-  SparseMatrix storage_;   ///< EᵀQ
+  SparseMatrix half_;      ///< I − P/2; empty where E is regular: I/2
+  SparseMatrix slope_;     ///< Q(I − P/2), likewise
+  SparseMatrix storage_;   ///< EᵀQ; empty where second_order_ has M and K
   bool prescribes_ = false;
 };
 

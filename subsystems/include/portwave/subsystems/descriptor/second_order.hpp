@@ -19,6 +19,16 @@ struct SecondOrderForm {
   SparseMatrix B;
 };
 
+/// The matrices of a form, which is left empty: Eigen moves a sparse matrix by copying it.
+inline SecondOrderForm taken(SecondOrderForm& from) {
+  SecondOrderForm out;
+  out.M.swap(from.M);
+  out.D.swap(from.D);
+  out.K.swap(from.K);
+  out.B.swap(from.B);
+  return out;
+}
+
 /// Checks shapes, finiteness, M symmetric and ≻ 0, K symmetric and ⪰ 0, D + Dᵀ ⪰ 0 (unless
 /// rules.allow_active); every defect is reported, `where` being "/M", "/D", … `rules.names` are
 /// those of the n coordinates.
@@ -49,9 +59,6 @@ inline constexpr int kFactoredForm = 500;
 std::unique_ptr<DescriptorPortHamiltonian> make_second_order_part(
     Signature signature, SecondOrderForm form, DescriptorPortHamiltonian::Options options = {},
     bool may_condense = false, std::optional<ProportionalDamping> damping = std::nullopt);
-
-/// EᵀQ of descriptor_form, without zeros: H = ½xᵀ(EᵀQ)x.
-SparseMatrix storage_form(const SecondOrderForm& form);
 
 /// States (q, q') for coordinates of these names and units: "w1" in m gives "w1" and "w1_rate" in
 /// m/s.
