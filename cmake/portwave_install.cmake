@@ -113,7 +113,8 @@ if(TARGET portwave_cli)
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/docs/reference/scenario.schema.json"
   DESTINATION ${portwave_share} COMPONENT program)
-file(GLOB portwave_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.json")
+file(GLOB portwave_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.json"
+  "${PROJECT_SOURCE_DIR}/examples/*.urdf")
 install(FILES ${portwave_examples} DESTINATION "${portwave_share}/examples" COMPONENT program)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)

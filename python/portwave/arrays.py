@@ -46,7 +46,7 @@ def as_floats(
     if finite and not is_finite.all():
         where = np.argwhere(~is_finite)[0]
         place = ", ".join(str(i) for i in where)
-        raise ValueError(f"{name}[{place}] is {out[tuple(where)]}: inputs must be finite")
+        raise ValueError(f"{name}[{place}] is {out[tuple(where)]}: must be finite")
     return out
 
 

@@ -76,7 +76,7 @@ JointDrive joint_drive(const RobotJoint& joint, const JointFigures& figures,
                   ? joint.rotor / (n * n)
                   : rounded(kRotorTime * out.constant * out.constant / out.resistance);
   if (!assumed.empty()) {
-    notes.push_back(fmt::format("joint {}: of its motor the file does not say: {}",
+    notes.push_back(fmt::format("joint {}: the file says little of its motor; assumed: {}",
                                 in_quotes(joint.name), fmt::join(assumed, ", ")));
   }
   return out;

@@ -1,5 +1,6 @@
 // portwave import
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,8 +27,12 @@ namespace {
 
 std::string contents_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) {
-    throw ScenarioError(file.string(), {{"", "cannot be read"}});
+  if (!in) {
+    const std::string why = std::generic_category().message(errno);
+    throw ScenarioError(file.string(), {{"", "cannot be opened: " + why}});
+  }
+  if (std::filesystem::is_directory(file)) {
+    throw ScenarioError(file.string(), {{"", "is a folder"}});
   }
   return {std::istreambuf_iterator<char>(in), {}};
 }

@@ -107,7 +107,7 @@ struct Ensemble::Impl {
           "(\"integrator\": \"gauss\" has none)";
     } else if (run.may_overshoot()) {
       obstacle =
-          "steps in which one-sided parts change over, or motion begins that dies faster, are "
+          "steps in which one-sided parts change over, or motion begins that dies within one, are "
           "taken in pieces (\"integrator\": \"damped\" has none)";
     } else if (run.integrators().damped_parts > 0 && StagedRun::can_return(*system) &&
                InputChanges(run.stepped()).may_be_sudden()) {

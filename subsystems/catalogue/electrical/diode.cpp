@@ -32,12 +32,13 @@ PartType diode_type() {
       "beyond u = 40 n VT the exponential goes on as its tangent";
   ParameterInfo leakage = non_negative_number("leakage_S", "S", "conductance G beside it");
   leakage.default_value = 1e-12;
-  ParameterInfo emission = positive_number("emission_coefficient", "", "n, 1 to 2");
+  ParameterInfo emission =
+      positive_number("emission_coefficient", "", "emission coefficient n, 1 to 2");
   emission.default_value = 1.0;
-  ParameterInfo thermal = positive_number("thermal_voltage_V", "V", "VT, kT/q");
+  ParameterInfo thermal = positive_number("thermal_voltage_V", "V", "thermal voltage VT, kT/q");
   thermal.default_value = 0.025852;
-  type.parameters = {positive_number("saturation_current_A", "A", "Is"), emission, thermal,
-                     leakage};
+  type.parameters = {positive_number("saturation_current_A", "A", "saturation current Is"),
+                     emission, thermal, leakage};
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
     const double saturation_A = number_of(p, "saturation_current_A");
     const double reach_V = number_of(p, "emission_coefficient") * number_of(p, "thermal_voltage_V");

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/least_terms.hpp"
 #include "base/workspace.hpp"
 #include "expressions/expression_maps.hpp"
 #include "expressions/lane_row.hpp"
@@ -89,8 +90,8 @@ class ExpressionNewton {
     const auto residual = [&](double delta) {
       energy_.mean<1>(&y, &delta, &V_before, &mean, &slope, &noise, room.data());
       const double F = delta - known - gain * mean;
-      const double terms =
-          std::abs(delta) + s.known_size[l] + std::abs(gain) * (std::abs(mean) + noise);
+      const double terms = std::abs(delta) + s.known_size[l] +
+                           std::abs(gain) * (std::abs(mean) + noise) + kLeastTerms;
       size = F == 0.0 ? 0.0 : std::abs(F) / terms;
       return F;
     };
@@ -222,7 +223,7 @@ class ExpressionNewton {
         F.to(residual + i * W);
         for (int l = 0; l < W; ++l) {
           const double value = std::abs(residual[i * W + l]);
-          const double share = value == 0.0 ? 0.0 : value / weight[l];
+          const double share = value == 0.0 ? 0.0 : value / (weight[l] + kLeastTerms);
           size[l] = share <= size[l] ? size[l] : share;  // NaN counts as larger
         }
       }

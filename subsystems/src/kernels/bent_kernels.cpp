@@ -1,5 +1,6 @@
 #include "kernels/bent_kernels.hpp"
 
+#include "base/least_terms.hpp"
 #include "kernels/lane_tape.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
@@ -118,7 +119,7 @@ struct BentStep {
     const Layout& l = group.layout;
     const V one = V::all(1.0), zero = V::all(0.0);
     const int i = l.bent_states[0], states = group.states();
-    V known = group.recorded(l.offset + i), size = abs(known);
+    V known = group.recorded(l.offset + i), size = abs(known) + V::all(kLeastTerms);
     for (int j = 0; j < group.ports(); ++j) {
       const V term = group.coefficient(l.of_wave + j * states + i) * group.wave(j);
       known = known + term;

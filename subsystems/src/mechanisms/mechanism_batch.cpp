@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/least_terms.hpp"
 #include "core/port_closure.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "nonlinear/solver_of_each_lane.hpp"
@@ -340,7 +341,8 @@ class StepSolver {
       const double p_next = momentum_[at(k)], p = x[nq_ + k];
       F_[k] = p_next - p - h_ * push_[k];
       if (F_[k] == 0.0) continue;
-      const double terms = sizes_[k] + std::abs(p_next) + std::abs(p) + h_ * terms_[k];
+      const double terms =
+          sizes_[k] + std::abs(p_next) + std::abs(p) + h_ * terms_[k] + kLeastTerms;
       const double ratio = std::abs(F_[k]) / terms;
       if (!std::isfinite(ratio)) return std::numeric_limits<double>::infinity();
       largest = std::max(largest, ratio);

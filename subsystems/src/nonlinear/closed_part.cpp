@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 
+#include "base/least_terms.hpp"
 #include "nonlinear/monotone_root.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
@@ -77,7 +78,7 @@ double scaled_size(const VectorXd& F, const VectorXd& w) {
   double largest = 0.0;
   for (Eigen::Index i = 0; i < F.size(); ++i) {
     if (F[i] == 0.0) continue;
-    const double ratio = std::abs(F[i]) / w[i];
+    const double ratio = std::abs(F[i]) / (w[i] + kLeastTerms);
     if (!std::isfinite(ratio)) return std::numeric_limits<double>::infinity();
     largest = std::max(largest, ratio);
   }

@@ -194,7 +194,7 @@ class ClosedPart {
             Eigen::VectorXd& u, Eigen::VectorXd& y, Eigen::VectorXd& v);
 };
 
-/// max |F_i|/w_i with 0/0 = 0; infinity when something is not finite.
+/// max |F_i|/(w_i + kLeastTerms) with 0/0 = 0; infinity when something is not finite.
 double scaled_size(const Eigen::VectorXd& F, const Eigen::VectorXd& w);
 
 }  // namespace portwave

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/least_terms.hpp"
+
 namespace portwave {
 namespace {
 
@@ -369,7 +371,7 @@ double LaneSolver::judged(double size) const {
   const VectorXd& F = part_.residual();
   const VectorXd& w = part_.magnitude();
   for (Eigen::Index i = 0; i < F.size(); ++i) {
-    if (F[i] != 0.0) largest = std::max(largest, std::abs(F[i]) / (w[i] + noise_[i]));
+    if (F[i] != 0.0) largest = std::max(largest, std::abs(F[i]) / (w[i] + noise_[i] + kLeastTerms));
   }
   return largest;
 }

@@ -357,7 +357,7 @@ Worst worst_of(const std::pair<std::string, std::string>& network, double step_s
 // What decays within a step, without a joint or a state that shows it alone, is followed where it begins, and the
 // swing behind it is conserved after that.
 TEST(StepsInPieces, DecaysThatNothingDampsAreFollowedWhereTheyBegin) {
-  const std::string in_pieces = "steps, in which motion began that dies faster, in ";
+  const std::string in_pieces = "steps, in which motion began that dies within one, in ";
   for (const int stages : {1, 2, 3}) {
     for (const auto& [name, network, step_s] : {std::tuple("two in a row", two_in_a_row(), 1e-3),
                                                 {"behind a gear", behind_a_gear(), 1e-2},

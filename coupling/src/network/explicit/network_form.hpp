@@ -28,12 +28,17 @@ class FewIssues {
 
   explicit FewIssues(Issues& issues) : issues_(issues) {}
   void add(std::string where, std::string what) {
-    if (count_++ < kMost) issues_.push_back({std::move(where), std::move(what)});
+    if (++count_ <= kMost) return issues_.push_back({std::move(where), std::move(what)});
+    if (count_ == kMost + 1) {
+      rest_ = issues_.size();
+      issues_.emplace_back();
+    }
+    issues_[rest_].what = "and " + std::to_string(count_ - kMost) + " more of this kind";
   }
 
  private:
   Issues& issues_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, rest_ = 0;
 };
 
 /// A system as one network in state space, junctions and feedthrough solved for the inputs of the ports:

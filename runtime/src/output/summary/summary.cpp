@@ -186,8 +186,10 @@ std::vector<std::string> RunSummary::shortcomings() const {
     out.push_back(fmt::format("the energy certificate is {}", to_string(certificate.status)));
   }
   if (iterations.not_converged > 0) {
-    out.push_back(fmt::format("{} of {} inner iterations missed their tolerance",
-                              iterations.not_converged, iterations.windows));
+    const auto late = iterations.reasons[static_cast<std::size_t>(StopReason::deadline)];
+    out.push_back(fmt::format("{} of {} inner iterations missed their tolerance{}",
+                              iterations.not_converged, iterations.windows,
+                              late > 0 ? fmt::format(", {} as their time was over", late) : ""));
   }
   if (missing_share() > kMissing) {
     out.push_back(fmt::format("{:.2g} % of the energy that was moved is in no account",

@@ -203,8 +203,9 @@ namespace {
 
 [[noreturn]] void refuse_part() {
   throw std::logic_error(
-      "this part has no parameters to change: it is a piece of another one, a resistive end, or "
-      "given by its matrices");
+      "has no parameters to change in a run: it is a piece of another part, a resistive end, or "
+      "given by matrices or an energy. Build another stepper for other values; set_states takes "
+      "the states over");
 }
 
 /// Changes one number; errors as PartRecipes::with.
@@ -273,6 +274,11 @@ namespace {
 /// A component that `make` builds, or errors that name the part.
 template <class Make>
 auto of_part(const Stepper& stepper, int part, const Make& make) {
+  const auto named = [&](const std::exception& error) {
+    const Part& own = stepper.system().parts()[at(part)];
+    return fmt::format("{} ({}): {}", in_quotes(own.name), own.component->signature().type,
+                       without_type(error.what(), own.component->signature().type));
+  };
   try {
     return make();
   } catch (const ConfigError& error) {
@@ -284,6 +290,12 @@ auto of_part(const Stepper& stepper, int part, const Make& make) {
           fmt::format("{} ({}): {}", in_quotes(own.name), type, without_type(issue.what, type));
     }
     throw ConfigError(std::move(issues));
+  } catch (const std::out_of_range& error) {
+    throw std::out_of_range(named(error));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(named(error));
+  } catch (const std::logic_error& error) {
+    throw std::logic_error(named(error));
   }
 }
 
@@ -333,8 +345,8 @@ void set_parameter(Stepper& stepper, std::string_view path, double value) {
   if (const auto input = input_of_fmu(stepper, place, path)) {
     return stepper.set_input(*input, value);
   }
-  Described own(*stepper.system().parts()[at(place.part)].component);
   stepper.set_component(place.part, of_part(stepper, place.part, [&] {
+                          Described own(*stepper.system().parts()[at(place.part)].component);
                           change(own.parameters, *own.type, place.parameter, value);
                           throw_if_any(check_parameters(*own.type, own.parameters, false));
                           return build_part(*own.type, own.parameters);
@@ -344,18 +356,20 @@ void set_parameter(Stepper& stepper, std::string_view path, double value) {
 double parameter(const Stepper& stepper, std::string_view path) {
   const Place place = find_place(stepper.system(), path);
   if (const auto input = input_of_fmu(stepper, place, path)) return stepper.input(*input);
-  const Described own(*stepper.system().parts()[at(place.part)].component);
-  double out = 0.0;
-  at_number(own.parameters, *own.type, place.parameter,
-            [&](const auto& number) { out = static_cast<double>(number); });
-  return out;
+  return of_part(stepper, place.part, [&] {
+    const Described own(*stepper.system().parts()[at(place.part)].component);
+    double out = 0.0;
+    at_number(own.parameters, *own.type, place.parameter,
+              [&](const auto& number) { out = static_cast<double>(number); });
+    return out;
+  });
 }
 
 ParameterSlot find_parameter(const Stepper& stepper, const Scenario& scenario,
                              std::string_view path) {
   const Place place = find_place(stepper.system(), path);
   const Component& present = *stepper.system().parts()[at(place.part)].component;
-  static_cast<void>(scenario.recipes->value(present, place.parameter));
+  of_part(stepper, place.part, [&] { return scenario.recipes->value(present, place.parameter); });
   return {place.part, std::string(place.parameter)};
 }
 
@@ -480,7 +494,8 @@ double parameter(const Stepper& stepper, const Scenario& scenario, std::string_v
   const Place place = find_place(stepper.system(), path);
   if (const auto input = input_of_fmu(stepper, place, path)) return stepper.input(*input);
   const Component& present = *stepper.system().parts()[at(place.part)].component;
-  return scenario.recipes->value(present, place.parameter);
+  return of_part(stepper, place.part,
+                 [&] { return scenario.recipes->value(present, place.parameter); });
 }
 
 }  // namespace portwave

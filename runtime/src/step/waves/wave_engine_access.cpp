@@ -351,7 +351,7 @@ std::string WaveEngine::integrator() const {
                         in_pieces_.steps, step_.clock().steps(),
                         run_.integrators().beside >= 0 || run_.integrators().thrown < 0
                             ? "one-sided parts changed over"
-                            : "motion began that dies faster",
+                            : "motion began that dies within one",
                         in_pieces_.pieces);
   }
   if (cut_steps_ > 0) {

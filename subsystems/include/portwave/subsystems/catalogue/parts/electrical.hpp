@@ -104,11 +104,11 @@ CataloguePart rlc_ladder(const RlcLadderParameters& parameters);
 
 /// Parameters of `diode`.
 struct DiodeParameters {
-  /// Is [A]; > 0; required
+  /// saturation current Is [A]; > 0; required
   std::optional<double> saturation_current_A = {};
-  /// n, 1 to 2; > 0
+  /// emission coefficient n, 1 to 2; > 0
   double emission_coefficient = 1.0;
-  /// VT, kT/q [V]; > 0
+  /// thermal voltage VT, kT/q [V]; > 0
   double thermal_voltage_V = 0.025852;
   /// conductance G beside it [S]; >= 0
   double leakage_S = 1e-12;
