@@ -331,7 +331,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       double unused[kMostPorts], given[kMostPorts];
       for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
       const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
-      if (fault == StepFault::not_converged) {
+      if (fault == StepFault::not_converged || fault == StepFault::not_finite) {
         s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
       }
     }
