@@ -54,6 +54,21 @@ class Swing {
   portwave_simulation* own_ = nullptr;
 };
 
+/// Its derivatives are those of the steps up to the event, and the simulation stands there.
+TEST(Events, EndARolloutWithDerivatives) {
+  const Swing swing(kFixed), control(kFixed, "false");
+  portwave_derivatives* made = nullptr;
+  ASSERT_EQ(portwave_differentiate(swing, 100, nullptr, nullptr, 0, &made), PORTWAVE_OK)
+      << portwave_last_error();
+  EXPECT_EQ(portwave_derivatives_steps(made), portwave_step_index(swing));
+  // cos 2t passes ½ at π/6.
+  EXPECT_EQ(portwave_derivatives_steps(made), 53);
+  portwave_derivatives_free(made);
+  ASSERT_EQ(portwave_differentiate(control, 100, nullptr, nullptr, 0, &made), PORTWAVE_OK);
+  EXPECT_EQ(portwave_derivatives_steps(made), 100);
+  portwave_derivatives_free(made);
+}
+
 TEST(Events, EndTheCallInWhichTheyHappen) {
   for (const bool by_count : {false, true}) {
     const Swing swing(kFixed), control(kFixed, "false");

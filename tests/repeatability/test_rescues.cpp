@@ -11,6 +11,7 @@
 
 #include "repeatability/networks.hpp"
 #include "repeatability/run.hpp"
+#include "repeatability/sweep.hpp"
 
 namespace portwave::repeatability {
 namespace {
@@ -84,6 +85,13 @@ TEST_P(Rescues, LeadToTheSameBitsOnRanks) {
       EXPECT_EQ(difference(expected, run(own, way)), "") << to_string(way);
     }
   }
+}
+
+/// Impedances of one replica are set again; the others keep their interface equations, as a stepper of each does.
+TEST(Replicas, KeepTheirInterfaceEquationsBesideOneThatIsRetuned) {
+  Coverage coverage;
+  EXPECT_EQ(try_case("struck", 20261512, {.ways = 0, .rank_ways = 0}, coverage), "");
+  EXPECT_EQ(coverage.in_lanes, 1);
 }
 
 /// One that comes later goes other ways: the comparison would see it.

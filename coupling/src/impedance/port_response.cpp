@@ -192,6 +192,27 @@ Structure structure_at_rest(const Subsystem& part, const double* x) {
 
 }  // namespace
 
+namespace {
+
+/// Names the state by which H has no second derivative at x, if one is the reason.
+[[noreturn]] void refuse_singular(const Subsystem& part, const double* x) {
+  const SparseMatrix M = hessian_at(part, x);
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      if (std::isfinite(it.value())) continue;
+      const StateVariable& state = part.signature().states[static_cast<std::size_t>(j)];
+      throw ConfigError(
+          "", fmt::format("the second derivative of its stored energy by {} is not finite where it "
+                          "starts, at {:.6g}{}{}: let it start elsewhere, or round the energy off "
+                          "there, as abs(q)^1.5 by (q^2 + 1e-12)^0.75",
+                          in_quotes(state.name), x[j], state.unit.empty() ? "" : " ", state.unit));
+    }
+  }
+  throw ConfigError("", "the implicit step is singular at this step size");
+}
+
+}  // namespace
+
 // With x⁺ = x + ξ and ∇̄H(x, x + ξ) ≈ ∇H(x) + Mξ, the step's response to inputs u is
 //   (E/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u,   E = I but for descriptor parts.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x) {
@@ -236,9 +257,7 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
       }
     }
   }
-  if (!response.allFinite()) {
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
+  if (!response.allFinite()) refuse_singular(part, x);
   return response;
 }
 
@@ -399,9 +418,7 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, const StageRule& rul
           std::abs(direct(j, j)) + output.col(j).cwiseAbs().dot(efforts.col(i * p + j).cwiseAbs());
     }
   }
-  if (!response.allFinite()) {
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
+  if (!response.allFinite()) refuse_singular(part, x);
   return response;
 }
 
@@ -459,9 +476,7 @@ Eigen::MatrixXd substepped_port_response(const Subsystem& part, const StageRule&
     }
     state += moved;
   }
-  if (!response.allFinite()) {
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
+  if (!response.allFinite()) refuse_singular(part, x);
   return response;
 }
 

@@ -197,13 +197,15 @@ bool InterfaceSolver::use(int island, bool always) {
 }
 
 void InterfaceSolver::take_over_maps() {
-  for (std::size_t i = 0; i < islands_.size(); ++i) {
-    if (islands_[i] == nullptr) continue;
-    Island& own = *islands_[i];
-    own.ready = own.is_known = false;
-    own.parts.take_affine();
-    if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_, alone_);
-  }
+  for (std::size_t i = 0; i < islands_.size(); ++i) take_over_maps(static_cast<int>(i));
+}
+
+void InterfaceSolver::take_over_maps(int island) {
+  if (islands_[at(island)] == nullptr) return;
+  Island& own = *islands_[at(island)];
+  own.ready = own.is_known = false;
+  own.parts.take_affine();
+  if (is_used(island) && own.fits && own.parts.is_affine()) own.factorise(waves_, alone_);
 }
 
 void InterfaceSolver::take_over_part(int part, Derivatives others) {

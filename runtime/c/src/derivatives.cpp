@@ -31,13 +31,10 @@ void put_row(const Eigen::VectorXd& values, double* matrix, std::size_t k) {
   Eigen::Map<Eigen::VectorXd>(matrix + k * width, values.size()) = values;
 }
 
-/// The columns of a step's matrix, of which `column(k)` is the k-th.
-template <class Column>
-void put_matrix(int rows, int columns, double* matrix, const Column& column) {
-  for (int k = 0; matrix != nullptr && k < columns; ++k) {
-    const Eigen::VectorXd own = column(Eigen::VectorXd::Unit(columns, k));
-    for (int i = 0; i < rows; ++i) matrix[i * columns + k] = own[i];
-  }
+void put_matrix(const Eigen::MatrixXd& values, double* matrix) {
+  using ByRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  if (matrix == nullptr) return;
+  Eigen::Map<ByRows>(matrix, values.rows(), values.cols()) = values;
 }
 
 }  // namespace
@@ -102,12 +99,9 @@ portwave_status portwave_get_derivatives(const portwave_derivatives* derivatives
       throw std::invalid_argument("there is no step of this number");
     }
     const auto& own = derivatives->steps[static_cast<std::size_t>(step)];
-    const int n = derivatives->states, m = derivatives->inputs, p = derivatives->parameters;
-    const Eigen::VectorXd x = Eigen::VectorXd::Zero(n), u = Eigen::VectorXd::Zero(m),
-                          theta = Eigen::VectorXd::Zero(p);
-    put_matrix(n, n, by_state, [&](const auto& unit) { return own.tangent(unit, u, theta); });
-    put_matrix(n, m, by_input, [&](const auto& unit) { return own.tangent(x, unit, theta); });
-    put_matrix(n, p, by_parameter, [&](const auto& unit) { return own.tangent(x, u, unit); });
+    put_matrix(own.by_state(), by_state);
+    put_matrix(own.by_input(), by_input);
+    put_matrix(own.by_parameter(), by_parameter);
     return PORTWAVE_OK;
   });
 }

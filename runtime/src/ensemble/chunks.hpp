@@ -105,8 +105,8 @@ class LaneChunk final : public Chunk, private MacroStep::Failures {
   bool attempt();
   void follow(const double* states);
   void retune();
-  void set_impedance();
-  void take_over_maps();
+  void set_impedance(std::span<const int> replicas);
+  void take_over_maps(std::span<const int> replicas);
   void rest();
   void note_guard();
   void count();

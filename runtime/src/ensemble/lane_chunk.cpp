@@ -75,6 +75,7 @@ void LaneChunk::follow(const double* states) {
   const System* const only[] = {follows_->one};
   followers_.clear();
   wanted_.clear();
+  tuned_.clear();
   for (int r = 0; r < replicas_; ++r) {
     const double* const own = states + at(r) * size;
     const bool is_sound = std::all_of(own, own + size, [](double x) { return std::isfinite(x); });
@@ -90,19 +91,23 @@ void LaneChunk::follow(const double* states) {
     }
     const std::vector<double>& chosen = followers_.back()->tuner.choice().method.waves().impedance;
     wanted_.insert(wanted_.end(), chosen.begin(), chosen.end());
+    tuned_.push_back(r);
   }
-  set_impedance();
+  set_impedance(tuned_);
 }
 
-/// In force are those of wanted_.
-void LaneChunk::set_impedance() {
+/// In force are those of wanted_, which are others for these replicas.
+void LaneChunk::set_impedance(std::span<const int> replicas) {
   waves_.set_impedance(wanted_);
-  take_over_maps();
+  take_over_maps(replicas);
 }
 
-void LaneChunk::take_over_maps() {
+/// The others keep what they know of their interface equations, as a stepper of each does.
+void LaneChunk::take_over_maps(std::span<const int> replicas) {
   step_.stale() = true;
-  if (auto& interface = step_.interface()) interface->current().take_over_maps();
+  for (const int r : replicas) {
+    if (auto& interface = step_.interface()) interface->current().take_over_maps(r);
+  }
   executor_->recompile();
   step_.bind(*executor_);
 }
@@ -134,7 +139,7 @@ void LaneChunk::retune() {
   if (tuned_.empty()) return;
   left_impedance_.assign(waves_.impedance().begin(), waves_.impedance().end());
   try {
-    set_impedance();
+    set_impedance(tuned_);
     for (const int r : tuned_) {
       followers_[at(r)]->tuner.accept({own_ports(r).begin(), own_ports(r).end()});
     }
@@ -146,7 +151,7 @@ void LaneChunk::retune() {
       std::ranges::copy(in_force, own_ports(r).begin());
       followers_[at(r)]->tuner.refuse(steps);
     }
-    take_over_maps();
+    take_over_maps(tuned_);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -28,17 +29,27 @@ namespace expression_lanes {
 using bent::kMostPorts;
 using bent::kMostStates;
 
+/// Bit by bit: a zero of the other sign is another number.
+bool are_same(std::span<const double> a, std::span<const double> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
 /// Whether parts that may share a batch have the same maps.
 bool have_same_numbers(const ExpressionLane& a, const ExpressionLane& b) {
   if (a.part == b.part) return true;
   const Structure &s = a.part->structure(), &t = b.part->structure();
-  const auto same = [](const SparseMatrix& A, const SparseMatrix& B) {
-    return A.nonZeros() == B.nonZeros() &&
-           std::equal(A.valuePtr(), A.valuePtr() + A.nonZeros(), B.valuePtr());
+  const auto values = [](const auto& A) {
+    return std::span(A.data(), static_cast<std::size_t>(A.size()));
   };
-  return a.energy->weight() == b.energy->weight() && a.energy->Q() == b.energy->Q() &&
-         a.energy->c() == b.energy->c() && same(s.J, t.J) && same(s.R, t.R) && same(s.G, t.G) &&
-         same(s.P, t.P) && same(s.S, t.S) && same(s.N, t.N);
+  const auto same = [](const SparseMatrix& A, const SparseMatrix& B) {
+    const auto size = [](const SparseMatrix& M) { return static_cast<std::size_t>(M.nonZeros()); };
+    return are_same({A.valuePtr(), size(A)}, {B.valuePtr(), size(B)});
+  };
+  return a.energy->weight() == b.energy->weight() &&
+         are_same(values(a.energy->Q()), values(b.energy->Q())) &&
+         are_same(values(a.energy->c()), values(b.energy->c())) && same(s.J, t.J) &&
+         same(s.R, t.R) && same(s.G, t.G) && same(s.P, t.P) && same(s.S, t.S) && same(s.N, t.N);
 }
 
 class ExpressionBatch final : public StepBatch, public LaneExchange {
@@ -82,8 +93,8 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
         group[at(k * width_ + lane % width_)] = values[at(k)];
       }
       if (lane % width_ < width_ - 1) continue;
-      const bool is_new = blocks_.empty() ||
-                          !std::ranges::equal(group, std::span(coefficients_).last(group.size()));
+      const bool is_new =
+          blocks_.empty() || !are_same(group, std::span(coefficients_).last(group.size()));
       if (is_new) coefficients_.insert(coefficients_.end(), group.begin(), group.end());
       blocks_.push_back(static_cast<int>(coefficients_.size() - group.size()));
     }
@@ -320,7 +331,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       double unused[kMostPorts], given[kMostPorts];
       for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
       const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
-      if (fault == StepFault::not_converged) {
+      if (fault == StepFault::not_converged || fault == StepFault::not_finite) {
         s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
       }
     }

@@ -95,18 +95,22 @@ class ExpressionNewton {
       size = F == 0.0 ? 0.0 : std::abs(F) / terms;
       return F;
     };
+    // Where V has no value there is a wall, beyond which F is taken to lead back.
+    const auto residual_or_wall = [&](double delta) {
+      const double F = residual(delta);
+      return std::isfinite(F) ? F : std::copysign(std::numeric_limits<double>::infinity(), delta);
+    };
     double low = known, high = known;
-    double F_low = residual(low), F_high = F_low;
-    double reach = std::abs(F_low);
+    double F_low = residual_or_wall(low), F_high = F_low;
+    double reach = std::isfinite(F_low) ? std::abs(F_low) : std::abs(known);
     for (int k = 0; k < kMostDoublings && !(F_low <= 0.0 && F_high >= 0.0); ++k, reach *= 2.0) {
-      if (!std::isfinite(F_low) || !std::isfinite(F_high)) return false;
-      if (F_low > 0.0) F_low = residual(low = known - reach);
-      if (F_high < 0.0) F_high = residual(high = known + reach);
+      if (F_low > 0.0) F_low = residual_or_wall(low = known - reach);
+      if (F_high < 0.0) F_high = residual_or_wall(high = known + reach);
     }
     if (!(F_low <= 0.0 && F_high >= 0.0)) return false;
     double delta = 0.5 * (low + high);
     for (int k = 0; k < kMostBisections; ++k) {
-      const double F = residual(delta);
+      const double F = residual_or_wall(delta);
       s.delta[l] = delta;
       s.mean[l] = mean;
       if (size <= kRoundOff) return true;

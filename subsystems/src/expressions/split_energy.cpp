@@ -225,7 +225,7 @@ void SplitEnergy::mean(const double* y, const double* delta, const double* V_bef
 }
 
 /// V̄ + κδ with κ|δ|² = V(y⁺) − V(y) − V̄ᵀδ: 0 up to the rounding of that, whole from twice that on, so that no
-/// step meets a jump.
+/// step meets a jump. Not a number where V(y⁺) is none: quadrature does not see a pole between its nodes.
 template <int lanes>
 void SplitEnergy::correct(const double* y, const double* delta, const double* V_before,
                           double* mean, double* jacobian, double* noise, double* scratch) const {
@@ -249,14 +249,14 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
     }
     missing[l] = (V_after[l] - V_before[l]) - work;
     length[l] = square;
-    rounding[l] =
-        8.0 * split::kEpsilon * (std::abs(V_after[l]) + std::abs(V_before[l]) + size + terms_J_);
-    any = any || (std::abs(missing[l]) > rounding[l] && square > 1e-280);
+    const double sum = std::abs(V_after[l]) + std::abs(V_before[l]) + size + terms_J_;
+    rounding[l] = std::isfinite(sum) ? 8.0 * split::kEpsilon * sum : 0.0;
+    any = any || (!(std::abs(missing[l]) <= rounding[l]) && square > 1e-280);
   }
   if (!any) return;
   slopes_.run<lanes>(point, sample, rest);
   for (int l = 0; l < lanes; ++l) {
-    if (!(std::abs(missing[l]) > rounding[l]) || !(length[l] > 1e-280)) continue;
+    if (std::abs(missing[l]) <= rounding[l] || !(length[l] > 1e-280)) continue;
     const auto v = [l](double* values, int i) -> double& { return values[i * lanes + l]; };
     const double part = std::min(std::abs(missing[l]), 2.0 * (std::abs(missing[l]) - rounding[l]));
     const double factor = std::copysign(part, missing[l]) / length[l];

@@ -395,5 +395,42 @@ TEST(StepsInPieces, DecaysThatRestLeaveStepsAsTheyAre) {
   }
 }
 
+/// After steps in pieces, all of them rough, come whole ones: their tolerance is not that of the pieces before them,
+/// of which a clone knows nothing.
+TEST(StepsInPieces, AClonedRunGoesOnWithTheSameBitsWherePiecesHaveEnded) {
+  const Scenario own = parse_scenario(R"json({"name": "shafts",
+    "time": {"step_s": 0.1, "steps": 60},
+    "subsystems": [
+      {"name": "m0", "type": "inertia", "parameters": {"inertia_kgm2": 1000, "damping_Nms_per_rad": 5e4}},
+      {"name": "m1", "type": "inertia", "parameters": {"inertia_kgm2": 1000, "ports": 2},
+       "initial_state": {"speed": -0.5}},
+      {"name": "m2", "type": "inertia",
+       "parameters": {"inertia_kgm2": 1000, "damping_Nms_per_rad": 500, "ports": 2}},
+      {"name": "e0", "type": "torsional_spring_damper",
+       "parameters": {"stiffness_Nm_per_rad": 1000, "damping_Nms_per_rad": 300}, "initial_state": {"twist": 0.3}},
+      {"name": "e1", "type": "torsional_spring", "parameters": {"stiffness_Nm_per_rad": 1e6}},
+      {"name": "c", "type": "rotational_contact", "parameters":
+       {"torque_Nm": 1000, "angle_rad": 1, "gap_rad": 0.1, "side": "both", "damping_s_per_rad": 0.3}}],
+    "couplings": [
+      {"kind": "connection", "ports": ["m0.shaft", "e0.left"]},
+      {"kind": "connection", "ports": ["m1.shaft_1", "e0.right"]},
+      {"kind": "connection", "ports": ["m1.shaft_2", "e1.left"]},
+      {"kind": "connection", "ports": ["m2.shaft_1", "e1.right"]},
+      {"kind": "connection", "ports": ["m2.shaft_2", "c.shaft"]}],
+    "method": {"kind": "auto"}})json",
+                                      "shafts.json", ".");
+  Stepper one(own.system, own.options);
+  one.step(14);
+  EXPECT_NE(one.waves()->integrator().find("pieces"), std::string::npos) << "control";
+  for (int n = 14; n < 30; ++n) {
+    Stepper other = one.clone();
+    one.step();
+    other.step();
+    for (const char* const part : {"m0", "m1", "m2"}) {
+      EXPECT_EQ(other.state(part)[0], one.state(part)[0]) << part << " " << n;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace portwave::test_steps_in_pieces

@@ -17,40 +17,67 @@ namespace {
 /// Sizes kept ready: a ladder's rungs, and some that lead up to events.
 constexpr std::size_t kMostLevels = 24;
 
+bool has_impedance(const WaveDiscretisation& waves, std::span<const double> by_port) {
+  for (std::size_t i = 0; i < by_port.size(); ++i) {
+    const auto wave = static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(i)));
+    if (waves.impedance()[wave] != by_port[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 StepLevels::StepLevels(const System& stepped, double step_s, const WaveCoupling& method,
                        const Anytime& anytime)
     : system_(stepped) {
-  levels_.push_back({step_s, Tuner(stepped, step_s, method, anytime), {}, 0});
+  levels_.push_back({step_s, Tuner(stepped, step_s, method, anytime), {}, nullptr, 0});
   current_ = levels_.begin();
 }
 
-void StepLevels::switch_to(double step_s, WaveDiscretisation& waves) {
+void StepLevels::switch_to(double step_s, const InForce& own) {
   if (step_s == current_->step_s) return;
-  const auto next = find_or_make(step_s, waves);
+  const auto before = current_;
+  auto next = std::ranges::find(levels_, step_s, &Level::step_s);
+  const bool is_new = next == levels_.end();
+  try {
+    if (is_new) own.put(SingleSteps::without);
+    if (is_new) next = make(step_s, own.waves);
+    put_in_force(next, own);
+    if (is_new) own.put(SingleSteps::arranged);
+  } catch (...) {  // there are no steps of this size, or no damped ones
+    own.put(SingleSteps::as_they_were);
+    if (current_ != before) {
+      put_in_force(before, own);
+      levels_.erase(next);
+    }
+    throw;
+  }
   next->last_use = ++uses_;
-  current_->maps = waves.exchange(std::move(next->maps));
-  current_ = next;
+  if (own.interface != nullptr) {
+    before->solver = own.interface->exchange(std::move(next->solver));
+  }
   if (levels_.size() > kMostLevels) forget_oldest();
 }
 
-std::list<StepLevels::Level>::iterator StepLevels::find_or_make(double step_s,
-                                                                const WaveDiscretisation& waves) {
-  const auto found = std::ranges::find(levels_, step_s, &Level::step_s);
-  if (found != levels_.end()) return found;
-  Level level{step_s, Tuner(system_, step_s, current_->tuner), {}, 0};
+std::list<StepLevels::Level>::iterator StepLevels::make(double step_s,
+                                                        const WaveDiscretisation& waves) {
+  Level level{step_s, Tuner(system_, step_s, current_->tuner), {}, nullptr, 0};
   level.maps = waves.prepared_for(step_s, level.tuner.choice().method.waves().impedance);
   levels_.push_back(std::move(level));
   return std::prev(levels_.end());
 }
 
-bool StepLevels::has(double step_s) const {
-  return std::ranges::find(levels_, step_s, &Level::step_s) != levels_.end();
+void StepLevels::put_in_force(std::list<Level>::iterator next, const InForce& own) {
+  current_->maps = own.waves.exchange(std::move(next->maps));
+  current_ = next;
 }
 
-void StepLevels::drop(double step_s) {
-  levels_.remove_if([&](const Level& level) { return level.step_s == step_s; });
+void StepLevels::forget_solvers() {
+  for (Level& level : levels_) level.solver.reset();
+}
+
+void StepLevels::drop_others() {
+  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
 }
 
 void StepLevels::forget_oldest() {
@@ -62,22 +89,22 @@ void StepLevels::forget_oldest() {
 
 void StepLevels::leave(std::span<const double> by_port) {
   current_->tuner.leave(by_port);
-  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  drop_others();
 }
 
 void StepLevels::leave_others() {
-  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  drop_others();
   current_->tuner.check_soon();
 }
 
 void StepLevels::leave_others_after_change(std::int64_t steps) {
-  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  drop_others();
   current_->tuner.check_after_change(steps);
 }
 
 void StepLevels::accept(const std::vector<double>& by_port) {
   current_->tuner.accept(by_port);
-  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  drop_others();
 }
 
 std::vector<double> StepLevels::chosen_anew() const {
@@ -85,7 +112,7 @@ std::vector<double> StepLevels::chosen_anew() const {
   return own.choice().method.waves().impedance;
 }
 
-void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const Visit& visit) {
+bool StepLevels::archive(StateArchive& archive, const InForce& own) {
   struct Entry {
     double step_s;
     std::int64_t last_use;
@@ -113,21 +140,37 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const
   if (archive.reads()) {  // the first to be forgotten
     for (Level& level : levels_) level.last_use = -1;
   }
+  bool is_changed = false;
   for (const Entry& entry : entries) {
     if (archive.reads()) {
-      const bool is_new = !has(entry.step_s);
-      switch_to(entry.step_s, waves);
-      visit.switched(entry.step_s, is_new);
+      is_changed = is_changed || entry.step_s != current_->step_s;
+      switch_to(entry.step_s, own);
     }
     const auto level = std::ranges::find(levels_, entry.step_s, &Level::step_s);
     // In the order of the archive, so that an archive of the result equals it.
     if (archive.reads()) levels_.splice(levels_.end(), levels_, level);
     level->tuner.archive(archive);
     level->last_use = entry.last_use;
-    visit.tuned(entry.step_s);
+    if (archive.reads()) {
+      const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+      archive.expect(wanted.size() == system_.scalar_ports().size(), "the number of impedances");
+      if (!has_impedance(own.waves, wanted)) {
+        own.waves.set_impedance(wanted);
+        is_changed = true;
+        if (own.interface != nullptr) own.interface->current().take_over_maps();
+      }
+    }
+    if (own.interface == nullptr) continue;
+    InterfaceSolver* const solver =
+        level == current_ ? &own.interface->current() : level->solver.get();
+    bool is_there = solver != nullptr;
+    archive.value(is_there);
+    if (!is_there && archive.reads()) own.interface->exchange(nullptr);
+    if (is_there) solver->archive(archive);
   }
   uses_ = uses;
   if (archive.reads()) levels_.remove_if([&](const Level& level) { return !is_known(level); });
+  return is_changed;
 }
 
 void StepLevels::set_iterations(int iterations) {

@@ -1,5 +1,6 @@
 #include "step/waves/interface_solvers.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,10 +16,25 @@ bool InterfaceSolvers::are_needed(const WaveCoupling& method) {
 }
 
 InterfaceSolvers::InterfaceSolvers(const WaveDiscretisation& waves, const WaveCoupling& method)
-    : waves_(waves), target_(method.tolerance > 0.0 ? method.tolerance : 1e-10), current_(make()) {
-  const int islands = waves_.system().island_count();
-  for (int i = 0; method.kind == WaveUpdate::interface && i < islands; ++i) use(i);
-  for (const int island : method.interface_islands) use(island);
+    : waves_(waves),
+      islands_(method.interface_islands),
+      target_(method.tolerance > 0.0 ? method.tolerance : 1e-10) {
+  if (method.kind == WaveUpdate::interface) {
+    islands_.resize(at(waves.system().island_count()));
+    std::iota(islands_.begin(), islands_.end(), 0);
+  }
+  restart();
+}
+
+void InterfaceSolvers::restart() {
+  current_ = make();
+  watch_ = {};
+  for (const int island : islands_) {
+    if (current_->use(island, true)) continue;
+    throw ConfigError(
+        "/method/kind",
+        fmt::format("\"interface\": the factors of island {} would take more than 1 GiB", island));
+  }
 }
 
 std::unique_ptr<InterfaceSolver> InterfaceSolvers::make() const {
@@ -30,14 +46,6 @@ std::unique_ptr<InterfaceSolver> InterfaceSolvers::make() const {
 void InterfaceSolvers::share_with(const ForEach& each) {
   each_ = &each;
   current_->share_with(each);
-  for (const auto& [step_s, solver] : others_) solver->share_with(each);
-}
-
-void InterfaceSolvers::use(int island) {
-  if (current_->use(island, true)) return;
-  throw ConfigError(
-      "/method/kind",
-      fmt::format("\"interface\": the factors of island {} would take more than 1 GiB", island));
 }
 
 bool InterfaceSolvers::is_any_engaged() const {
@@ -57,30 +65,14 @@ void InterfaceSolvers::watch(std::span<const IslandOutcome> outcomes, bool is_an
   watch_.pass(step, [this](int island) { current_->use(island, false); });
 }
 
-void InterfaceSolvers::change(double old_step_s, const StepLevels& levels) {
-  const InterfaceSolver& before = exchange(old_step_s);
+std::unique_ptr<InterfaceSolver> InterfaceSolvers::exchange(
+    std::unique_ptr<InterfaceSolver> other) {
+  std::unique_ptr<InterfaceSolver> before =
+      std::exchange(current_, other != nullptr ? std::move(other) : make());
   for (int i = 0; i < waves_.system().island_count(); ++i) {
-    if (current_->is_used(i) != before.is_used(i)) current_->use(i, before.is_used(i));
+    if (current_->is_used(i) != before->is_used(i)) current_->use(i, before->is_used(i));
   }
-  // Solvers for sizes that are no longer prepared would refer to maps that are gone.
-  forget_others_but(levels);
-}
-
-const InterfaceSolver& InterfaceSolvers::exchange(double old_step_s) {
-  std::unique_ptr<InterfaceSolver> before = std::move(current_);
-  auto kept = others_.extract(waves_.step_s());
-  current_ = kept.empty() ? make() : std::move(kept.mapped());
-  return *(others_[old_step_s] = std::move(before));
-}
-
-void InterfaceSolvers::archive(StateArchive& archive, double step_s) {
-  // Where parts have changed since, the solvers of other sizes are made again when they are needed.
-  const auto other = others_.find(step_s);
-  const bool is_current = step_s == waves_.step_s();
-  bool is_there = is_current || other != others_.end();
-  archive.value(is_there);
-  if (is_there) return (is_current ? *current_ : *other->second).archive(archive);
-  if (archive.reads()) current_ = make();  // of the size that is read
+  return before;
 }
 
 }  // namespace portwave

@@ -2,19 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "parallel/island_iteration.hpp"
 #include "parallel/island_watch.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
-#include "step/sizes/step_levels.hpp"
 
 namespace portwave {
 
-/// The interface solvers of a run, one for each step size, because factors are valid for one step size only.
-/// An island that was rescued takes the interface update for a number of steps (IslandWatch).
+/// The interface solver of a run for the step size in force; those for other sizes are kept with their step maps
+/// (StepLevels). An island that was rescued takes the interface update for a number of steps (IslandWatch).
 class InterfaceSolvers {
  public:
   /// Whether any island may take the interface update.
@@ -22,7 +21,7 @@ class InterfaceSolvers {
   /// Errors: ConfigError if an island is to take the interface update and its factors would be too large.
   InterfaceSolvers(const WaveDiscretisation& waves, const WaveCoupling& method);
 
-  /// Who helps with large solves (InterfaceSolver::share_with), at all step sizes.
+  /// Who helps with large solves (InterfaceSolver::share_with). Before any other size is in force.
   void share_with(const ForEach& each);
 
   /// The solver for the step size in force.
@@ -33,31 +32,22 @@ class InterfaceSolvers {
   /// `outcomes`, go on with the interface update; those whose time is over go back to their own.
   void watch(std::span<const IslandOutcome> outcomes, bool is_any_rescued, std::int64_t step);
 
-  /// The step size changed from `old_step_s`; solvers of the other sizes in `levels` are kept.
-  void change(double old_step_s, const StepLevels& levels);
-  /// Discards the solvers for other step sizes, which are out of date.
-  void forget_others() { others_.clear(); }
-  void forget_others_but(const StepLevels& levels) {
-    std::erase_if(others_, [&](const auto& own) { return !levels.has(own.first); });
-  }
-
-  // Parts of the archive of all step sizes (StepLevels::archive).
-  /// Makes the solver for the step size in force the current one, and returns the previous one.
-  const InterfaceSolver& exchange(double old_step_s);
-  void archive(StateArchive& archive, double step_s);
+  /// Puts the solver of another step size in force, whose step maps are, and returns the present one; null: a new one.
+  std::unique_ptr<InterfaceSolver> exchange(std::unique_ptr<InterfaceSolver> other);
+  /// Nothing is known of earlier steps any more.
+  void restart();
   void archive_watch(StateArchive& archive) {
     watch_.archive(archive, static_cast<std::size_t>(waves_.system().island_count()));
   }
 
  private:
   std::unique_ptr<InterfaceSolver> make() const;
-  void use(int island);
 
   const WaveDiscretisation& waves_;
+  std::vector<int> islands_;  // that take the interface update from the start
   double target_;
   const ForEach* each_ = nullptr;  // null: nobody helps
   std::unique_ptr<InterfaceSolver> current_;
-  std::map<double, std::unique_ptr<InterfaceSolver>> others_;  // by step size
   IslandWatch watch_;
 };
 

@@ -330,7 +330,7 @@ void MacroStep::rewind(const WaveCoupling& method, double start_s) {
   std::ranges::copy(initial_waves(waves_, method), now_.b.begin());
   clock_ = StepClock(start_s);
   if (extrapolated_) extrapolated_->forget();
-  if (interface_) interface_.emplace(waves_, method_);
+  if (interface_) interface_->restart();
   revocable_ = goes_on_ = false;
   stale_ = true;
 }
@@ -339,7 +339,7 @@ void MacroStep::restart_waves() {
   std::ranges::copy(initial_waves(waves_, method_), now_.b.begin());
   for (const std::span<double> own : {now_.a, next_.a}) std::ranges::fill(own, 0.0);
   if (extrapolated_) extrapolated_->forget();
-  if (interface_) interface_.emplace(waves_, method_);
+  if (interface_) interface_->restart();
   revocable_ = goes_on_ = false;
   stale_ = true;
 }

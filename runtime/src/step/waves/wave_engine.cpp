@@ -122,9 +122,10 @@ void WaveEngine::iterate(Moments& moments) {
     plan.rule.tolerance = AdaptiveSteps::kResidualTolerance;
     plan.rule.energy_tolerance_J = std::max(energy_tolerance_J, sizes_->gap_tolerance_J());
   } else if (pieces_) {
-    plan.rule.energy_tolerance_J = pieces_->is_in_pieces()
-                                       ? std::max(energy_tolerance_J, pieces_->gap_tolerance_J())
-                                       : energy_tolerance_J;
+    // A step that is taken as a whole has the tolerance of the method, whatever the one before it was.
+    const bool is_piece = whole_ && takes_pieces() && pieces_->is_in_pieces();
+    plan.rule.energy_tolerance_J =
+        is_piece ? std::max(energy_tolerance_J, pieces_->gap_tolerance_J()) : energy_tolerance_J;
   }
   step_.iterate();
   certificate_->begin(step_.start());
@@ -410,6 +411,12 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
                   options_.method.waves().iterations, status.fault, detail);
   if (signature != nullptr) {
     std::string text = text_of_failed(solve, *signature);
+    const bool may_leave = !system.parts()[at(part)].component->capabilities().linear;
+    if (status.fault == StepFault::not_finite && detail.empty() && may_leave) {
+      text +=
+          ", a step of this size leads to where its stored energy or the gradient of that is not "
+          "finite";
+    }
     error.with(std::move(solve), std::move(text));
   }
   throw error;
@@ -452,14 +459,13 @@ void WaveEngine::use(double step_s) {
   together().fetch();
   const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
   const double old_step_s = waves_.step_s();
-  switch_level(step_s);
+  levels_.switch_to(step_s, in_force());
   if (double* const column = step_.ledger().columns().numerical_dissipation_J; column != nullptr) {
     // Batches of another size may have no damped stages, and leave it as it is.
     std::fill_n(column, waves_.entry_count(), 0.0);
   }
   WaveState& now = step_.now();
   if (has_stepped()) rescatter(waves_, old, old_step_s, now.a, now.b);
-  if (auto& interface = step_.interface()) interface->change(old_step_s, levels_);
   rebind();
 }
 

@@ -227,9 +227,7 @@ class WaveEngine final : public StepEngine,
   void archive_levels(StateArchive& archive);
   void archive_programs(StateArchive& archive);
   void expect_sound(const StateArchive& archive) const;
-  bool has_impedance(std::span<const double> by_port) const;
   void scatter_again(std::span<const double> by_port);
-  void impedances_changed();
   void carry_out_jump(std::span<const StateConstraints::PartImpulse> parts, bool is_start);
   void take_over_maps();
   void rebind();
@@ -238,9 +236,9 @@ class WaveEngine final : public StepEngine,
   void set_damped(std::span<const int> parts, bool damped);
   void archive_damping(StateArchive& archive);
   void arrange_damping(std::span<const char> states);
-  void arrange_batches(std::span<const char> states);
-  void switch_level(double step_s);
-  void arrange_new_level();
+  void damp_and_leave(std::span<const char> states);
+  StepLevels::InForce in_force();
+  void put_singles(StepLevels::SingleSteps how);
   void refuse_with_ranks() const;
   void expect_own(int part) const;
   /// Errors: std::out_of_range.

@@ -254,7 +254,7 @@ void WaveEngine::component_changed(int part, double more_J) {
     change_over_->component_changed(part);
   }
   levels_.leave_others_after_change(step_.clock().steps());
-  impedances_changed();
+  tuned_.reset();
   if (is_in_place) {
     step_.stale() = true;
     if (auto& interface = step_.interface()) {
@@ -339,7 +339,6 @@ void WaveEngine::set_damped(std::span<const int> parts, bool damped) {
   }
   step_.stale() = true;
   levels_.leave_others();
-  if (interface) interface->forget_others();
   if (!are_in_place || runner_.executor->keeps_places()) take_over_maps();
 }
 
@@ -382,6 +381,7 @@ void WaveEngine::states_changed(std::span<const double> states) {
   }
   states_.forget();
   step_.restart_waves();
+  levels_.forget_solvers();
   if (change_over_) change_over_->forget();
   if (pieces_) pieces_->restart();
   if (watch_) watch_->forget();
@@ -461,7 +461,7 @@ void WaveEngine::set_impedance(std::span<const double> by_port) {
   }
   scatter_again(by_port);
   levels_.leave(by_port);
-  impedances_changed();
+  tuned_.reset();
 }
 
 void WaveEngine::tune_again() {
@@ -470,7 +470,7 @@ void WaveEngine::tune_again() {
   const std::vector<double> chosen = levels_.chosen_anew();
   scatter_again(chosen);
   levels_.accept(chosen);
-  impedances_changed();
+  tuned_.reset();
 }
 
 void WaveEngine::refuse_with_ranks() const {
@@ -493,12 +493,6 @@ void WaveEngine::scatter_again(std::span<const double> by_port) {
   tuning_.rescattered_J += half_square(waves_, step_.now().b) - before;
   ++tuning_.changes;
   take_over_maps();
-}
-
-/// Impedances, or the parts that they belong to, have changed permanently, for steps of all sizes.
-void WaveEngine::impedances_changed() {
-  tuned_.reset();
-  if (auto& interface = step_.interface()) interface->forget_others();
 }
 
 /// After step maps and junctions have changed.

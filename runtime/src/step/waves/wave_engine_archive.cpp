@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -141,44 +140,14 @@ void WaveEngine::expect_sound(const StateArchive& archive) const {
   archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
 }
 
-/// Step sizes and impedances in use, with the interface update's data for them. If they cannot be
-/// read, those in use fit one another, but are not the previous ones.
+/// If they cannot be read, those in use fit one another, but are not the previous ones.
 void WaveEngine::archive_levels(StateArchive& archive) {
-  double in_force_s = waves_.step_s();
-  bool is_changed = false;
-  const auto take_over = [&] {
-    if (auto& interface = step_.interface()) interface->forget_others_but(levels_);
-    rebind();
-  };
-  const auto switched = [&](double own_s, bool is_new) {
-    if (is_new) arrange_new_level();
-    if (own_s == in_force_s) return;
-    if (auto& interface = step_.interface()) interface->exchange(in_force_s);
-    is_changed = true;
-    in_force_s = own_s;
-  };
-  const auto tuned = [&](double own_s) {
-    auto& interface = step_.interface();
-    const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
-    if (archive.reads()) {
-      archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
-                     "the number of impedances");
-      if (!has_impedance(wanted)) {
-        waves_.set_impedance(wanted);
-        is_changed = true;
-        if (interface) interface->current().take_over_maps();
-      }
-    }
-    if (interface) interface->archive(archive, own_s);
-  };
   try {
-    // By reference, so that nothing is allocated.
-    levels_.archive(archive, waves_, {.switched = std::ref(switched), .tuned = std::ref(tuned)});
+    if (levels_.archive(archive, in_force())) rebind();
   } catch (...) {
-    if (archive.reads()) take_over();
+    if (archive.reads()) rebind();
     throw;
   }
-  if (is_changed) take_over();
 }
 
 /// Which parts are damped, and which have maps for both: steps after reading have the bits of those after writing.
@@ -192,18 +161,10 @@ void WaveEngine::archive_damping(StateArchive& archive) {
   change_over_->take(kept);
 }
 
-void WaveEngine::arrange_damping(std::span<const char> states) {
-  arrange_batches(states);
-  levels_.leave_others();
-  if (auto& interface = step_.interface()) interface->forget_others();
-  take_over_maps();
-}
-
 /// Makes the batches of parts that may be damped as they are after these have been: `states` as ChangeOver::Kept.
-void WaveEngine::arrange_batches(std::span<const char> states) {
-  const std::span<const int> parts = change_over_->parts();
+void WaveEngine::arrange_damping(std::span<const char> states) {
   std::vector<int> batches;
-  for (const int part : parts) {
+  for (const int part : change_over_->parts()) {
     run_.set_damped(part, false);
     batches.push_back(waves_.slot(part).batch);
   }
@@ -211,6 +172,14 @@ void WaveEngine::arrange_batches(std::span<const char> states) {
   const auto repeated = std::ranges::unique(batches);
   batches.erase(repeated.begin(), repeated.end());
   for (const int batch : batches) renew_batch(batch);
+  damp_and_leave(states);
+  levels_.leave_others();
+  take_over_maps();
+}
+
+/// From batches of parts none of which has been damped.
+void WaveEngine::damp_and_leave(std::span<const char> states) {
+  const std::span<const int> parts = change_over_->parts();
   const auto exchange = [&](char least, char most, bool damped) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (states[i] < least || states[i] > most) continue;
@@ -222,43 +191,24 @@ void WaveEngine::arrange_batches(std::span<const char> states) {
   exchange(1, 2, false);
 }
 
-/// Steps of a size that is new have batches that are made for damped lanes, too, once others have.
-void WaveEngine::switch_level(double step_s) {
-  const bool is_new = !levels_.has(step_s);
-  const double old_step_s = waves_.step_s();
-  levels_.switch_to(step_s, waves_);
-  if (!is_new) return;
-  try {
-    arrange_new_level();
-  } catch (...) {  // there is no damped step of this size
-    levels_.switch_to(old_step_s, waves_);
-    levels_.drop(step_s);
-    throw;
-  }
+StepLevels::InForce WaveEngine::in_force() {
+  auto& interface = step_.interface();
+  return {waves_, interface ? &*interface : nullptr,
+          [this](StepLevels::SingleSteps how) { put_singles(how); }};
 }
 
-void WaveEngine::arrange_new_level() {
+/// Steps of a size that is new have batches that are made for damped lanes, too, once others have.
+void WaveEngine::put_singles(StepLevels::SingleSteps how) {
+  using enum StepLevels::SingleSteps;
   if (!change_over_) return;
   const std::vector<char> states = change_over_->kept().states;
   if (std::ranges::all_of(states, [](char own) { return own == 0; })) return;
-  try {
-    arrange_batches(states);
-  } catch (...) {
-    constexpr char kDamped = 3;
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      run_.set_damped(change_over_->parts()[i], states[i] == kDamped);
-    }
-    throw;
-  }
   step_.stale() = true;
-}
-
-bool WaveEngine::has_impedance(std::span<const double> by_port) const {
-  for (std::size_t i = 0; i < by_port.size(); ++i) {
-    const auto wave = static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(i)));
-    if (waves_.impedance()[wave] != by_port[i]) return false;
+  if (how == arranged) return damp_and_leave(states);
+  constexpr char kDamped = 3;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    run_.set_damped(change_over_->parts()[i], how == as_they_were && states[i] == kDamped);
   }
-  return true;
 }
 
 }  // namespace portwave

@@ -226,6 +226,15 @@ TEST_F(CliImportMjcf, ServosActAtTheirJoints) {
   EXPECT_EQ(target_with("ctrlrange=\"1 3\""), -0.5);
   EXPECT_EQ(target_with("ctrlrange=\"1 3\" ctrllimited=\"false\""), -1.0);
   EXPECT_EQ(target_with("ctrlrange=\"-3 1\""), -1.0);
+  // Of the range of the joint, 0.5 to 4.5 in MuJoCo's coordinate, half of it about its middle: 1.5 to 3.5.
+  const auto inherited = [&](const std::string& limits) {
+    std::string own = model;
+    own.replace(own.find("forcerange"), 0, "inheritrange=\"0.5\" ");
+    own.replace(own.find("ref="), 0, limits + " ");
+    return scenario(own)["signals"]["blocks"][0]["setpoint"].get<double>();
+  };
+  EXPECT_EQ(inherited("range=\"0.5 4.5\""), -0.25);
+  EXPECT_EQ(inherited(""), -1.0);
   EXPECT_TRUE(contains(import(model).err, "\"j\": its coordinate counts from ref = 1"));
   made["signals"]["blocks"][0]["setpoint"] = 0.02;
   const CsvTable table = run_scenario(made);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -92,6 +93,68 @@ TEST(PhysicsByExpressions, TellWhatIsWrongAtItsPlaceInTheFile) {
         "s.json /subsystems/0/parameters/R: must be 2×2"}) {
     EXPECT_NE(other.find(said), std::string::npos) << said << "\nin\n" << other;
   }
+}
+
+TEST(PhysicsByExpressions, InputsMayBeAnObjectOfNamesAndUnits) {
+  std::string by_object = kByEnergy;
+  by_object.replace(by_object.find(R"(["torque"])"), 10, R"({"torque": "N m"})");
+  EXPECT_EQ(angle(by_object, kFixed), angle(kByEnergy, kFixed));
+  const std::string text = report_of(R"({"states": ["q", "p"], "ports": [], "inputs": {"f": 3},
+    "energy": "p^2 + q^2", "J": [[0, 1], [-1, 0]], "G": [[0], [1]]})");
+  EXPECT_NE(text.find("/subsystems/0/parameters/inputs: must be an array of inputs, or {"),
+            std::string::npos)
+      << text;
+}
+
+/// A mass with this energy, at q with the momentum p.
+Scenario mass_by_energy(const std::string& energy, double q, double p, double step_s) {
+  return parse_scenario(
+      fmt::format(R"json({{"name": "s", "time": {{"step_s": {}, "end_s": 10}}, "subsystems": [
+    {{"name": "m", "type": "port_hamiltonian", "initial_state": [{}, {}], "parameters": {{
+      "states": {{"q": "m", "p": "kg m/s"}}, "energy": "{}", "J": [[0, 1], [-1, 0]], "G": [[0], [1]],
+      "ports": [{{"name": "force", "causality": "effort_in", "domain": "translation"}}]}}}},
+    {{"name": "d", "type": "coulomb_damper",
+      "parameters": {{"friction_N": 0.3, "creep_speed_m_per_s": 1e-4}}}}],
+    "couplings": [{{"kind": "connection", "ports": ["d.end", "m.force"]}}]}})json",
+                  step_s, q, p, energy),
+      "s.json", ".");
+}
+
+/// Quadrature does not see a pole between its nodes: a step may not lead to where the energy is no number.
+TEST(PhysicsByExpressions, NoStepLeavesTheDomainOfTheEnergy) {
+  int inside = 0;
+  for (const double step_s : {0.001, 0.01, 0.1}) {
+    for (const double p : {0.5, 1.0, 2.0, 5.0, 30.0, 3000.0}) {
+      const Scenario own = mass_by_energy("p^2/2 - log(1 - q^2)", 0.5, p, step_s);
+      Stepper stepper(own.system, own.options);
+      try {
+        stepper.step(200);
+        ++inside;
+      } catch (const StepError& error) {
+        EXPECT_EQ(error.part(), "m");
+        EXPECT_GE(p, 5.0) << step_s << ": " << error.what();
+      }
+      EXPECT_LT(std::abs(stepper.state("m")[0]), 1.0) << step_s << " " << p;
+    }
+  }
+  EXPECT_GE(inside, 9);
+}
+
+TEST(PhysicsByExpressions, AnEnergyWithoutASecondDerivativeAtTheStartIsNamed) {
+  const auto error_at = [](double q) -> std::string {
+    const Scenario own = mass_by_energy("p^2/2 + abs(q)^1.5", q, 0.0, 0.01);
+    try {
+      Stepper stepper(own.system, own.options);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error_at(0.0).find("\"m\": the second derivative of its stored energy by \"q\" is not "
+                               "finite where it starts, at 0 m"),
+            std::string::npos)
+      << error_at(0.0);
+  EXPECT_EQ(error_at(0.3), "");
 }
 
 TEST(PhysicsByExpressions, TheExampleKeepsItsEnergy) {

@@ -56,6 +56,8 @@ class InterfaceSolver {
   bool is_used(int island) const { return flags_[at(island)].used; }
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
+  /// The same of one island alone.
+  void take_over_maps(int island);
   /// Whether the derivatives of nonlinear parts stay when one part of their island changes.
   enum class Derivatives { renewed, kept };
   /// The step map of one part has changed. Between steps. The factors of its island are made again in the next
