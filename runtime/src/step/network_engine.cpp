@@ -270,7 +270,8 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
     method_->archive(archive);
     if (sizes_) sizes_->archive(archive);
     if (hidden_) hidden_->archive(archive);
-    archive.values(begins_window_, totals_, run_, worst_ratio_, is_changed_);
+    archive.values(begins_window_, totals_, run_, worst_ratio_, is_changed_, between_J_);
+    archive.expect(std::isfinite(between_J_), "what was supplied between steps");
     for (const std::span<double> own : {std::span<double>(settings_), model_->settings()}) {
       archive.array(own);
       archive.expect_finite(own, "a settable input");
@@ -345,9 +346,11 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
     report.begins_window = begins_window_;
     begins_window_ = done.ends_window;
     if (keeps_ledger()) {
+      const double between_J = std::exchange(between_J_, 0.0);
       report.energy = done.energy;
-      report.energy.changed_J = done.energy.stored_J - totals_.final_J;
+      report.energy.changed_J = done.energy.stored_J - totals_.final_J + between_J;
       account(done);
+      report.energy.supplied_J += between_J;
     }
     count(report, has_tolerance(), statistics_);
     if (hidden_) {
@@ -434,6 +437,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
     totals_.max_J = std::max(totals_.max_J, totals_.final_J);
     run_.supplied.add(more_J);
     totals_.supplied_J = run_.supplied.value();
+    between_J_ += more_J;
   }
 
   void open_ledger() {
@@ -530,6 +534,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
   bool begins_window_ = true;              ///< whether the next step does
   IterationStatistics statistics_;
   EnergyTotals totals_;
+  double between_J_ = 0.0;  ///< supplied since the last step: the next one reports it
   struct {
     CompensatedSum supplied, dissipated, mismatch;
   } run_;  ///< sums from which members of `totals_` are computed

@@ -20,6 +20,7 @@
 #include "portwave/subsystems/core/opaque_facets.hpp"
 #include "step/sizes/part_kinds.hpp"
 #include "step/stepper_options.hpp"
+#include "study/energy_of_range.hpp"
 #include "study/finer_run.hpp"
 #include "study/order_runs.hpp"
 #include "study/travel.hpp"
@@ -59,17 +60,27 @@ struct Scale {
 std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord>& records,
                              const std::vector<Motion>& motion) {
   using Kind = std::tuple<int, std::string, std::string>;
-  std::map<Kind, double> kinds;
-  const auto kind_of = [&](int part, std::size_t state) -> double& {
-    const Signature& signature =
-        system.parts()[static_cast<std::size_t>(part)].component->signature();
-    return kinds[{system.island_of_part(part), signature.type, signature.states[state].unit}];
+  std::map<Kind, std::pair<double, double>> kinds;  // the largest range, and root of energy
+  const auto kind_of = [&](int part, std::size_t state) -> std::pair<double, double>& {
+    const Signature& own = system.parts()[static_cast<std::size_t>(part)].component->signature();
+    return kinds[{system.island_of_part(part), own.type, own.states[state].unit}];
   };
-  std::size_t i = 0;
+  std::vector<double> roots_J;
   for_each_state(system, [&](int part, std::size_t state) {
-    double& kind = kind_of(part, state);
-    kind = std::max(kind, records[i++].range());
+    const double range = records[roots_J.size()].range();
+    const bool has_unit = !variable(system, part, state).unit.empty();
+    roots_J.push_back(
+        has_unit ? 0.0
+                 : root_of_energy(system.parts()[static_cast<std::size_t>(part)], state, range));
+    auto& [largest, root_J] = kind_of(part, state);
+    largest = std::max(largest, range);
+    root_J = std::max(root_J, roots_J.back());
   });
+  const auto least_of = [&](int part, std::size_t state, double range, double own_J) {
+    const auto& [largest, root_J] = kind_of(part, state);
+    return StepAgreement::kLeastOfKind *
+           (own_J > 0.0 ? std::min(largest, root_J / own_J * range) : largest);
+  };
   std::vector<Scale> scales;
   scales.reserve(records.size());
   for_each_state(system, [&](int part, std::size_t state) {
@@ -79,7 +90,8 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
     if (shows != nullptr && shows->is_mean(state))
       return scales.push_back({});  // at one time no two steps have the same
     const Motion own = motion[scales.size()];
-    const double range = record.range(), least = StepAgreement::kLeastOfKind * kind_of(part, state);
+    const double range = record.range();
+    const double least = least_of(part, state, range, roots_J[scales.size()]);
     Scale scale;
     const bool is_judged = own == Motion::judged || own == Motion::unseen;
     if (is_judged) scale.judged = std::max(range, least);

@@ -337,32 +337,49 @@ std::optional<int> ExpressionGraph::degree(Node node) const {
 ExpressionGraph::Node ExpressionGraph::magnitude(Node of) {
   const std::vector<bool> reached = reached_from(of);
   std::vector<Node> sizes(reached.size(), -1);
+  // (x − c)² near c has the rounding of x − c times its slope there, not that of (|x| + |c|)².
+  std::vector<bool> is_sum(reached.size(), false);
   for (Node i = 0; i <= of; ++i) {
     if (!reached[static_cast<std::size_t>(i)]) continue;
     const Operation own = at(i);  // a copy: what is added moves them
     const auto size = [&](int k) { return sizes[static_cast<std::size_t>(own.arguments[k])]; };
+    const auto value = [&](int k) { return of_one(Code::magnitude, own.arguments[k]); };
+    const auto adds = [&](int k) { return is_sum[static_cast<std::size_t>(own.arguments[k])]; };
+    const auto least = [&](Node a, Node b) { return copied({.code = Code::minimum}, {a, b, -1}); };
     Node& out = sizes[static_cast<std::size_t>(i)];
     switch (own.code) {
       case Code::add:
       case Code::subtract:
         out = sum(size(0), size(1));
+        is_sum[static_cast<std::size_t>(i)] = true;
         break;
       case Code::multiply:
         out = product(size(0), size(1));
+        is_sum[static_cast<std::size_t>(i)] = adds(0) || adds(1);
+        if ((adds(0) && !number_of(own.arguments[1])) || (adds(1) && !number_of(own.arguments[0])))
+          out = least(out, sum(product(size(0), value(1)), product(value(0), size(1))));
         break;
       case Code::divide:
-        out = quotient(size(0), of_one(Code::magnitude, own.arguments[1]));
+        out = quotient(size(0), value(1));
+        is_sum[static_cast<std::size_t>(i)] = adds(0);
         break;
       case Code::negate:
         out = size(0);
+        is_sum[static_cast<std::size_t>(i)] = adds(0);
         break;
       case Code::choose:
         out = chosen(own.arguments[0], size(1), size(2));
+        is_sum[static_cast<std::size_t>(i)] = adds(1) || adds(2);
         break;
       case Code::power: {
         const auto exponent = number_of(own.arguments[1]);
         const bool is_whole = exponent && *exponent > 0.0 && std::trunc(*exponent) == *exponent;
         out = is_whole ? power(size(0), own.arguments[1]) : of_one(Code::magnitude, i);
+        if (is_whole && adds(0)) {
+          is_sum[static_cast<std::size_t>(i)] = true;
+          const Node slope = product(own.arguments[1], power(value(0), number(*exponent - 1.0)));
+          out = least(out, product(slope, size(0)));
+        }
         break;
       }
       default:

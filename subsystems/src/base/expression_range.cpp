@@ -181,6 +181,8 @@ Range rising(const Range& a, double (*function)(double), double from = -kInfinit
 /// Bisections end where t has no digits left, and after so many evaluations.
 constexpr int kMostEvaluations = 4000;
 constexpr double kResolution = 4.0 * kEpsilon;
+/// As near to 0 as that: 0 itself has no roundings.
+constexpr double kNearZero = 1e-300;
 /// More halves than any interval of doubles has.
 constexpr std::size_t kMostHalves = 2200;
 
@@ -188,6 +190,7 @@ constexpr std::size_t kMostHalves = 2200;
 /// people, and are to meet knots and samples exactly.
 double simplest(double from, double to) {
   constexpr int kMost = 64;
+  if (from <= 0.0 && to >= 0.0) return 0.0;
   const auto length = [](double x) {
     char text[40];
     return std::to_chars(text, text + sizeof text, x).ptr - text;
@@ -391,7 +394,7 @@ double Expression::first_change(double after, double until) const {
     const double to = ends[waiting - 1];
     if (!(from < to) || over(from, to).is_smooth) {
       // Both sides of a change-over that a bisection has hit are smooth.
-      const double near = 0.5 * kResolution * std::abs(to);
+      const double near = std::max(0.5 * kResolution * std::abs(to), kNearZero);
       if (from < to && to - near > begin && !over(to - near, to + near).is_smooth) {
         return simplest(to - near, to + near);
       }
@@ -399,7 +402,7 @@ double Expression::first_change(double after, double until) const {
       --waiting;
       continue;
     }
-    const double middle = std::midpoint(from, to);
+    const double middle = from < 0.0 && to > 0.0 ? 0.0 : std::midpoint(from, to);
     const bool is_found = !(to - from > kResolution * std::max(std::abs(from), std::abs(to))) ||
                           middle <= from || middle >= to || waiting == kMostHalves;
     if (is_found) {

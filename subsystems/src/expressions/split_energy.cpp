@@ -244,7 +244,8 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
     for (int i = 0; i < r; ++i) {
       const double term = mean[i * lanes + l] * delta[i * lanes + l];
       work += term;
-      size += std::abs(term);
+      // y + δ is rounded, too.
+      size += std::abs(term) + std::abs(mean[i * lanes + l] * y[i * lanes + l]);
       square += delta[i * lanes + l] * delta[i * lanes + l];
     }
     missing[l] = (V_after[l] - V_before[l]) - work;

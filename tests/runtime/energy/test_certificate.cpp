@@ -2,6 +2,7 @@
 // run compare, and energy from nowhere is one, however much energy stands elsewhere.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -167,6 +168,31 @@ TEST(CertificateControl, CatchesAnActiveDamperBesideAHugePassivePart) {
   EXPECT_EQ(certificate(0.0).status, CertificateStatus::holds)
       << certificate(0.0).max_passivity_residual_J << " part "
       << certificate(0.0).worst_passivity_part;
+}
+
+// What is far from the origin rounds as much as its place does, not as the powers of its place do.
+TEST(Certificate, AStopFarFromTheOriginKeepsTheBalance) {
+  for (const char* energy :
+       {"k/2*((x - 100)^2 + 20*max(0, x - 100.2)^2)", "k/2*((x - 100)^2 + (x - 100)^4/2)"}) {
+    const Scenario scenario = parse_scenario(
+        std::string(R"({"name": "stop", "time": {"step_s": 0.005, "steps": 600}, "subsystems": [
+          {"name": "stop", "type": "port_hamiltonian", "initial_state": [100], "parameters": {
+            "states": ["x"], "constants": {"k": 3.36}, "energy": ")") +
+            energy + R"(", "G": [[1]],
+            "default_state": [100],
+            "ports": [{"name": "p", "causality": "flow_in", "domain": "translation"}]}},
+          {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": 1}}],
+          "couplings": [{"kind": "connection", "ports": ["m.port", "stop.p"]}]})",
+        "stop.json", ".");
+    Stepper stepper(scenario.system, scenario.options);
+    double stored_J = stepper.energy().initial_J, off_J = 0.0;
+    for (int n = 0; n < 600; ++n) {
+      const StepLedger own = stepper.step().energy;
+      off_J = std::max(off_J, std::abs(own.stored_J - stored_J + own.mismatch_J));
+      stored_J = own.stored_J;
+    }
+    EXPECT_LT(off_J, 1e-10) << energy;  // of .5 J
+  }
 }
 
 }  // namespace

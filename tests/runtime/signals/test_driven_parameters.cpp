@@ -139,6 +139,32 @@ TEST(DrivenParameterEnergy, IsSuppliedByTheChangesToTheLastJoule) {
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
 }
 
+TEST(DrivenParameterEnergy, OfEveryStepIsInItsReport) {
+  for (const char* method : {"auto", "kick-drift", "taylor"}) {
+    Scenario scenario = parsed(fmt::format(
+        R"({{"name": "pumped", "time": {{"step_s": 0.02, "end_s": 4}}, "method": {{"kind": "{}"}},
+          "subsystems": [
+            {{"name": "body", "type": "mass", "parameters": {{"mass_kg": 2}}, "initial_state": {{"velocity": 1}}}},
+            {{"name": "spring", "type": "spring", "inputs": {{{}}}, "parameters": {{"stiffness_N_per_m": 100}}}}],
+          "couplings": [{{"kind": "connection", "ports": ["body.port", "spring.right"]}},
+                        {{"kind": "fixed", "ports": ["spring.left"]}}]}})",
+        method, kStiffness));
+    Stepper stepper(scenario.system, scenario.options);
+    double stored_J = stepper.energy().initial_J, supplied_J = 0.0;
+    for (int n = 0; n < 200; ++n) {
+      const StepLedger own = stepper.step().energy;
+      ASSERT_NEAR(own.stored_J - stored_J, own.supplied_J - own.dissipated_J - own.mismatch_J,
+                  1e-12)
+          << method << n;
+      ASSERT_NEAR(own.changed_J, own.stored_J - stored_J, 1e-12) << method << n;
+      stored_J = own.stored_J;
+      supplied_J += own.supplied_J;
+    }
+    EXPECT_GT(std::abs(supplied_J), 1e-2) << method;  // there is work to be lost
+    EXPECT_NEAR(supplied_J, stepper.energy().supplied_J, 1e-12) << method;
+  }
+}
+
 TEST(DrivenParameterEnergy, OfAPumpedOscillatorIsNoEnergyFromNothing) {
   // Stiffness at twice the frequency feeds an oscillation: the energy grows, and all of it is supplied.
   const std::string text = R"j({"name": "pumped", "time": {"step_s": 0.01, "end_s": 40},

@@ -212,7 +212,9 @@ TEST(ExpressionGraph, KnowsTheTermsThatCancel) {
   EXPECT_DOUBLE_EQ(terms("5*exp(x) - 5", 0.0), 10.0);
   EXPECT_DOUBLE_EQ(terms("(x^2 - 1)*x/-4", 1.0), 0.5);
   EXPECT_DOUBLE_EQ(terms("if(x > 0, x - 3, 7)", 3.0), 6.0);
-  EXPECT_DOUBLE_EQ(terms("-(x - y)^3", 2.0), 64.0);
+  EXPECT_DOUBLE_EQ(terms("-(x - 4)^3", 2.0), 72.0);
+  EXPECT_DOUBLE_EQ(terms("-(x - y)^3", 2.0), 0.0);  // no more than its slope there makes of x - y
+  EXPECT_DOUBLE_EQ(terms("((x - 1)/2)^2*(y - 1)", 1.5), 0.5 * 0.25 * 1.25 * 2 + 0.0625 * 2.5);
   EXPECT_DOUBLE_EQ(terms("sin(x)", -1.0), std::sin(1.0));
 }
 

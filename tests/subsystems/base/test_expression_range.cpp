@@ -154,6 +154,16 @@ TEST(ExpressionChanges, MeetTheNumberThatIsWritten) {
             (std::vector<double>{0.25, 0.75}));
 }
 
+TEST(ExpressionChanges, AtZeroAreFoundFromBefore) {
+  for (const char* text : {"if(t < 0, 0, 1)", "if(t <= 0, 0, 1)", "abs(t)", "sign(t/3)",
+                           "max(0, 1000*t)", "if(mod(t, 0.4) < 0.15, 1, 0)"}) {
+    for (const double from : {-0.0393, -0.1, -0x1p-7, -1e-9}) {
+      EXPECT_EQ(of_time(text).first_change(from, 0.1), 0.0) << text << " from " << from;
+      EXPECT_GT(of_time(text).first_change(0.0, 0.1), 0.1) << text;
+    }
+  }
+}
+
 TEST(ExpressionChanges, OfAMicrosecondAreSeenInAHundredSeconds) {
   std::mt19937 random(3);
   for (int i = 0; i < 200; ++i) {

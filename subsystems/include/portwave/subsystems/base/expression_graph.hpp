@@ -52,7 +52,8 @@ class ExpressionGraph {
   /// ∂/∂x of every variable x, by reverse differentiation: the operations are a small multiple of those of
   /// the node. Where it changes over, or jumps, the derivative of the branch of the value (Expression::slope).
   std::vector<Node> gradient(Node of);
-  /// The sum of the absolute terms of a node: its rounding is some ε of that, however much they cancel.
+  /// The sum of the absolute terms of a node, of products and powers of sums no more than their slopes make of the
+  /// terms of the sums: its rounding is some ε of that, however much they cancel.
   Node magnitude(Node of);
   /// The second derivatives, n×n by columns; equal places of the two halves are one node.
   std::vector<Node> hessian(Node of);
