@@ -199,10 +199,13 @@ Phases phases_of(const Subject& subject, const Fixed& fixed, int iterations, boo
   options.method.waves().iterations = iterations;
   options.method.waves().tolerance = 1e-15;  // gaps are measured and not met
   options.method.waves().rescue_after = 0;
+  options.method.waves().guard =
+      false;  // it would make commits again, with waves that do not agree
   options.executor = portwave::ExecutorKind::serial;
   options.threads = 1;
   options.timed = true;
   Stepper stepper(std::move(scenario.system), options);
+  stepper.step(subject.steps / 2);  // some are at rest at first
   std::vector<double> inner, commit;
   Phases out;
   for (int n = 0; n < kSteps; ++n) {

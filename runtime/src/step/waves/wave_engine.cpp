@@ -385,7 +385,7 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
                                                          : std::numeric_limits<double>::infinity();
   scheduler_->set_deadline(std::min(deadline, pace_.left_s(step_.clock().time_s() + step_s, now)));
   const double late_s = is_paced ? -pace_.left_s(step_.clock().time_s(), now) : 0.0;
-  scheduler_->begin(now, late_s, is_watched() ? look_s_ : 0.0);
+  scheduler_->begin(now, late_s);
   return now;
 }
 

@@ -62,7 +62,9 @@ class WaveEngine final : public StepEngine,
   /// Of the steps to come, where there is a time budget [s].
   void set_deadline(double deadline_s) { options_.time.deadline_s = deadline_s; }
   /// What work takes, as far as a time budget has shown.
+  /// Mean and spread of what work has taken [s].
   WorkCosts work_costs() const;
+  WorkCosts work_spreads() const;
   /// Before the first step: finds its waves, and what its work takes while caches are warm.
   void find_waves();
   /// Whether the steps under the deadline, or at the pace, are expected to converge, with a margin for the time.

@@ -266,6 +266,8 @@ void WaveEngine::begin_schedule(double evaluation_s, double commit_s) {
   using Solve = DeadlineScheduler::Solve;
   if (linearise_s_ > 0.0) scheduler_->rehearse(Solve::new_factors, linearise_s_);
   if (solve_s_ > 0.0) scheduler_->rehearse(Solve::with_factors, solve_s_);
+  // Its sums, and a commit of other waves.
+  if (options_.method.waves().guard) scheduler_->expect_guard(2.0 * commit_s);
 }
 
 /// A step under a deadline has time to correct waves that nearly agree, not to find any: a first one that starts from
@@ -310,11 +312,23 @@ WorkCosts WaveEngine::work_costs() const {
   WorkCosts out{};
   if (!scheduler_) return out;
   cost(out, Work::evaluation) = scheduler_->iteration_s();
-  cost(out, Work::commit) = scheduler_->commit_s();
-  cost(out, Work::solve) = scheduler_->step_s(2, true) - scheduler_->step_s(2, false);
-  cost(out, Work::linearise) = linearise_s_;
+  cost(out, Work::commit) = scheduler_->start().mean_s() + scheduler_->commit_s();
+  using Solve = DeadlineScheduler::Solve;
+  cost(out, Work::solve) = scheduler_->solve(Solve::with_factors).mean_s();
+  cost(out, Work::linearise) = scheduler_->solve(Solve::new_factors).mean_s();
   cost(out, Work::check) = check_s_;
   cost(out, Work::change) = change_s_;
+  return out;
+}
+
+WorkCosts WaveEngine::work_spreads() const {
+  WorkCosts out{};
+  if (!scheduler_) return out;
+  using Solve = DeadlineScheduler::Solve;
+  cost(out, Work::evaluation) = scheduler_->iteration().spread_s();
+  cost(out, Work::commit) = scheduler_->commit().spread_s();
+  cost(out, Work::solve) = scheduler_->solve(Solve::with_factors).spread_s();
+  cost(out, Work::linearise) = scheduler_->solve(Solve::new_factors).spread_s();
   return out;
 }
 

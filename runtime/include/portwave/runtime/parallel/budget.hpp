@@ -39,12 +39,41 @@ inline constexpr std::size_t kStopReasons = 5;
 /// "budget", "tolerance", "energy_tolerance", "deadline", "round_off".
 std::string_view to_string(StopReason reason);
 
-/// Decides how the time of a macro-step is spent. Costs are running quantiles over earlier steps, so that a
-/// preempted step does not spoil the estimate; the clock is read once per chunk of iterations, and chunks shrink
-/// towards the deadline. If estimates that may be out of date allow no iteration for some steps, one is tried
-/// all the same: after 8 steps, then after twice as many each time that it was indeed too long. Solves that have
-/// become too expensive are likewise tried at the cost that they had in the rehearsal. Callers pass times in: the
-/// class itself never reads a clock.
+/// What a kind of work takes: mean and spread of its samples, of which later ones count for more. A sample counts up
+/// to three spreads off, so that one in which the processor was lost changes little, and a lasting change is learnt
+/// from some tens of steps.
+class WorkCost {
+ public:
+  /// Before there are samples, or in place of those there were [s].
+  void expect(double guess_s) {
+    mean_s_ = guess_s;
+    spread_s_ = kGuess * guess_s;
+    weight_ = kFirstWeight;
+  }
+  void add(double sample_s);
+  double mean_s() const { return mean_s_; }
+  double spread_s() const { return spread_s_; }
+  /// Samples are longer a few times in a hundred.
+  double most_s() const { return mean_s_ + kSpreads * spread_s_; }
+
+  static constexpr double kSpreads = 2.0;
+  static constexpr double kGuess = 0.125;  ///< spread of what was measured a few times, of its mean
+
+ private:
+  static constexpr double kFirstWeight = 0.125, kWeight = 1.0 / 32.0;
+  double mean_s_ = 0.0, spread_s_ = 0.0, weight_ = kFirstWeight;
+};
+
+/// Decides how the time of a macro-step is spent, by mean and spread of what its work has taken: iterations are made
+/// while, but for a few times in a hundred, the commit after them ends in time. The clock is read once per chunk of
+/// iterations, and chunks shrink towards the deadline. If estimates that may be out of date allow no iteration for some
+/// steps, one is tried all the same: after 8 steps, then after twice as many each time that it was indeed too long.
+/// Solves that have become too expensive are likewise tried at the cost that they had in the rehearsal. Callers pass
+/// times in: the class itself never reads a clock.
+///
+/// Where waves do not agree the guard acts, which takes as long as some iterations. What it takes after how many is
+/// learnt, kept free, and where a step that stops ends late for it, and one that goes on sooner, the step goes on.
+/// Where it is late since the processor was lost, it has the time that it would have had.
 ///
 /// Where islands can solve their interface equation a step either does, as often as there is time, or makes
 /// plain iterations alone: whichever leaves the smaller residual, as earlier steps have shown. The other is tried
@@ -65,13 +94,12 @@ class DeadlineScheduler {
   double deadline_s() const { return deadline_s_; }
 
   /// A macro-step begins. `late_s`: so much after it was due; what the step before ran over is the step's own doing.
-  /// `aside_s`: own work after the commit, for which time is kept where there is enough.
-  void begin(Time now, double late_s = 0.0, double aside_s = 0.0);
+  void begin(Time now, double late_s = 0.0);
   /// Time left in the step [s].
   double left_s(Time now) const {
     return deadline_s_ - std::chrono::duration<double>(now - begin_).count();
   }
-  /// Whether work that usually takes `work_s` still ends in time.
+  /// Whether work that took `work_s` once, or a few times, still ends in time.
   bool fits(Time now, double work_s) const;
   /// Whether this step solves interface equations, as far as `affords` says.
   bool solves() const { return solves_; }
@@ -105,13 +133,22 @@ class DeadlineScheduler {
   /// The step that is over has gone on until `now`, with an examination. Returns its slack [s].
   double extend(Time now);
 
+  /// What the guard takes where nothing is known of it yet [s]; 0: there is none.
+  void expect_guard(double guess_s) { guess_of_guard_s_ = guess_s; }
+
   /// Current estimates [s].
-  double iteration_s() const { return iteration_.value; }
-  double commit_s() const { return commit_.value; }
+  const WorkCost& iteration() const { return iteration_; }
+  const WorkCost& commit() const { return commit_; }
+  const WorkCost& start() const { return start_; }  ///< what comes before the first iteration
+  const WorkCost& solve(Solve what) const {
+    return solve_[what == Solve::new_factors ? 1 : 0].cost;
+  }
+  double iteration_s() const { return iteration_.mean_s(); }
+  double commit_s() const { return commit_.mean_s(); }
   /// Of a step with so many evaluations and, between them, solves with the existing factors.
   double step_s(int evaluations, bool solves) const {
     return evaluations * iteration_s() + commit_s() +
-           (solves ? std::max(evaluations - 1, 0) * solve_[0].cost.value : 0.0);
+           (solves ? std::max(evaluations - 1, 0) * solve_[0].cost.mean_s() : 0.0);
   }
 
   struct Statistics {
@@ -136,36 +173,28 @@ class DeadlineScheduler {
   Statistics statistics() const;
 
  private:
-  /// Quantile of the last kWindow samples, recomputed every few samples.
-  struct RunningQuantile {
-    static constexpr int kWindow = 128;
-    double level = 0.9;
-    double value = 0.0;
-    double prior = 0.0;  ///< a guess, as good as a sample at first
-    std::vector<double> samples;
-    std::int64_t count = 0;
-    std::vector<double> sorted;
-
-    void begin_with(double guess) { value = prior = guess; }
-    void add(double sample);
-    /// The next sample is the first, and as good as the one after it.
-    void forget(double guess) {
-      samples.clear();
-      count = 0;
-      prior = guess;
-    }
-  };
-
   /// The residual that steps of a kind leave: a running mean of its logarithm.
   struct Left {
     double value = 0.0;
     bool is_known = false;
     void add(double sample);
   };
-  /// What a solve takes, and took in the rehearsal [s].
+  /// What a solve takes, and took in the rehearsal [s]; and what those of the step have taken.
   struct SolveCost {
-    RunningQuantile cost;
+    static constexpr int kKept = 8;
+    WorkCost cost;
     double rehearsed_s = 0.0;
+    std::atomic<double> samples[kKept] = {};
+    std::atomic<int> count{0};
+    int known() const { return std::min(count.load(std::memory_order_relaxed), kKept); }
+  };
+  /// What the guard takes where it acts, and in which share of the steps it does: running means.
+  struct GuardCost {
+    double mean_s = 0.0, share = 0.0;
+    bool is_known = false;
+    double expected_s() const { return share * mean_s; }
+    double usual_s() const { return share > 0.5 ? mean_s : 0.0; }
+    void add(double sample_s, bool acts);
   };
   static constexpr int kLeastPatience = 8, kMostPatience = 1024;
   /// Steps until solves, or the other kind of steps, are tried again: without need, and where steps end unconverged.
@@ -179,30 +208,45 @@ class DeadlineScheduler {
   bool learn_solves(const Outcome& step);
   void count_miss(const Outcome& step, double inner_s, double commit_s, double slack_s);
   void note_slack(double slack_s);
-  double left_for_iterations(Time now) const;
-  double left_for_solves(Time now) const;
-  double commit_reserve() const;
+  /// In steps that go on for so many evaluations, and may converge with the last; and in those that end unconverged.
+  const GuardCost& guard(int evaluations) const {
+    return guard_[std::min(evaluations, kCounts - 1)];
+  }
+  const GuardCost& guard_at_stop(int evaluations) const {
+    return guard_at_stop_[std::min(evaluations, kCounts - 1)];
+  }
+  void learn_guard(const Outcome& step);
+  double lost_s(Time now) const;
+  double left_for_work(Time now) const;
+  double end_s(int evaluations, double solve_s) const;
+  bool goes_on(int done, int budget, double solve_s, Time now) const;
 
   double deadline_s_;
   Time begin_{};
   double own_late_s_ = 0.0;     // what the step before ran over
   bool late_by_loss_ = false;   // since the processor was lost in it
   bool was_preempted_ = false;  // the last step that was missed
-  double aside_s_ = 0.0;
   double last_slack_s_ = 0.0;
   int starved_ = 0;  // consecutive steps without an iteration
   int patience_ = kLeastPatience;
   bool is_trial_ = false;  // the step may make one that does not seem to fit
   // State of the step: the last clock reading, and whether a chunk of iterations took far too long.
-  mutable std::atomic<Time> last_check_{};
-  mutable std::atomic<int> last_done_{0};
-  mutable std::atomic<bool> lost_time_{false};
-  RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_, guard_;
-  // Solves: cost of each; total and longest in this step.
-  SolveCost solve_[2];
+  mutable std::atomic<Time> last_check_{}, first_check_{};
+  mutable std::atomic<int> last_done_{0}, granted_{0};
+  mutable std::atomic<bool> lost_time_{false}, has_begun_{false};
+  // Time in which the processor was lost, or so it seems, before the last clock reading [s]; and what is given to the
+  // step beyond its deadline, since it ends late whatever it does [s].
+  mutable std::atomic<double> lost_s_{0.0}, extra_s_{0.0};
+  WorkCost start_, iteration_, commit_;
+  bool knows_start_ = false;
+  static constexpr int kCounts = 16;
+  GuardCost guard_[kCounts], guard_at_stop_[kCounts];  // by evaluations
+  double guess_of_guard_s_ = 0.0;
+  // Solves: cost of each kind; total in this step.
+  mutable SolveCost solve_[2];
   bool is_solve_trial_ = false;  // they may take what they took in the rehearsal
   int until_solve_ = kLeastPatience, solve_patience_ = kLeastPatience;
-  mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
+  mutable std::atomic<double> solved_s_{0.0};
   mutable std::atomic<double> seen_solved_s_{0.0};  // at the last clock reading
   // Kinds of steps: plain, solving.
   Left left_[2];
