@@ -54,6 +54,7 @@ void DeadlineScheduler::GuardCost::add(double sample_s, bool acts) {
 
 void WorkCost::add(double sample_s) {
   constexpr double kFarthest = 3.0, kLeastSpread = 0.02;
+  if (mean_s_ == 0.0) return expect(sample_s);
   const double spread = std::max(spread_s_, kLeastSpread * mean_s_);
   // No loss makes work shorter: the guess was wrong.
   if (weight_ > 2.0 * kWeight && sample_s < mean_s_ - kFarthest * spread) return expect(sample_s);
@@ -89,16 +90,13 @@ double DeadlineScheduler::lost_s(Time now) const {
          std::max(took - granted * iteration_.most_s(), 0.0);
 }
 
-double DeadlineScheduler::left_for_work(Time now) const {
-  return left_s(now) + extra_s_.load(std::memory_order_relaxed);
-}
-
 bool DeadlineScheduler::fits(Time now, double work_s) const {
   return left_s(now) >= (1.0 + WorkCost::kSpreads * WorkCost::kGuess) * work_s;
 }
 
-/// Whether another iteration is made, after a solve of this cost.
-bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now) const {
+/// Whether another iteration is made, after a solve of this cost. `extra_s`: time beyond the deadline; it may grow.
+bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now,
+                                double& extra_s) const {
   if (done >= budget) return false;
   const double left = left_s(now), next_s = iteration_.mean_s() + solve_s;
   const auto stops_late = [&](double guard_s) { return commit_.mean_s() + guard_s > left; };
@@ -110,7 +108,7 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now) 
   const double later_s = iteration_.mean_s() + (solves_ ? this->solve_s(0) : 0.0);
   // What the guard takes is kept free, after one of those that fit, where the step ends in time by that.
   const auto fits = [&] {
-    const double spare_s = left_for_work(now) - end_s(1, solve_s);
+    const double spare_s = left + extra_s - end_s(1, solve_s);
     if (spare_s >= 0.0 && (!knows_stop || stops_late(stop_s))) return true;
     double work_s = 0.0;
     for (int more = 1; work_s <= spare_s && more <= kCounts; ++more, work_s += later_s) {
@@ -122,15 +120,11 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now) 
   // The first is worth more than certainty.
   if (done == 0 && (next_s + commit_.mean_s() <= left || (is_trial_ && !stops_late(0.0))))
     return true;
-  const auto extend = [&](double extra_s) {
-    if (extra_s > extra_s_.load(std::memory_order_relaxed))
-      extra_s_.store(extra_s, std::memory_order_relaxed);
-  };
   const GuardCost& stop = guard_at_stop(done);
   if (const double lost = lost_s(now);
       lost > 0.0 && deadline_s_ >= end_s(1, 0.0) &&
       stops_late(stop.is_known ? stop.expected_s() : guess_of_guard_s_)) {
-    extend(lost);
+    extra_s = std::max(extra_s, lost);
     if (fits()) return true;
   }
   if (!stops_late(stop_s) || stops_late(0.0)) return false;
@@ -139,7 +133,7 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now) 
     const double guarded = work_s + guard(done + more).expected_s();
     if (guarded >= least) continue;
     least = guarded;
-    extend(work_s + end_s(0, 0.0) - left);
+    extra_s = std::max(extra_s, work_s + end_s(0, 0.0) - left);
   }
   return least < stop_s;
 }
@@ -173,7 +167,7 @@ double DeadlineScheduler::solve_s(int what) const {
 }
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
-  if (!has_begun_.exchange(true, std::memory_order_relaxed)) {
+  if (!has_begun_.load(std::memory_order_acquire)) {
     // What comes before the iterations is no part of them.
     if (knows_start_)
       lost_s_.store(std::max(seconds(now - begin_) - start_.most_s(), 0.0),
@@ -181,6 +175,7 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
     first_check_.store(now, std::memory_order_relaxed);
     last_check_.store(now, std::memory_order_relaxed);
     solved_s_.store(0.0, std::memory_order_relaxed);
+    has_begun_.store(true, std::memory_order_release);  // others find the readings
   }
   const double lost = lost_s(now);
   const double solved = solved_s_.load(std::memory_order_relaxed);
@@ -193,10 +188,13 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   }
   granted_.store(0, std::memory_order_relaxed);
   lost_s_.store(lost, std::memory_order_relaxed);
-  if (!goes_on(done, budget, 0.0, now)) return done;
+  double extra_s = extra_s_.load(std::memory_order_relaxed);
+  const bool goes_on = this->goes_on(done, budget, 0.0, now, extra_s);
+  extra_s_.store(extra_s, std::memory_order_relaxed);
+  if (!goes_on) return done;
   // Half of what fits: the rest is decided with a better look at the clock. Solves take time within a chunk, and those
   // that follow one another are looked at one by one.
-  const double left = left_for_work(now) - commit_.most_s();
+  const double left = left_s(now) + extra_s - commit_.most_s();
   double chunk = std::clamp(0.5 * left / std::max(iteration_.most_s(), 1e-10), 1.0, 1e6);
   const bool has_solves = solve_[0].rehearsed_s > 0.0 || solve_[1].rehearsed_s > 0.0;
   if (has_solves && affords(now) != Solve::none) {
@@ -215,9 +213,10 @@ DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   const int granted = std::max(granted_.load(std::memory_order_relaxed), 1);
   const int done = last_done_.load(std::memory_order_relaxed) + granted;
   const double with_factors = solve_s(0);
-  if (!goes_on(done, done + kCounts, with_factors, now)) return Solve::none;
+  double extra_s = extra_s_.load(std::memory_order_relaxed);
+  if (!goes_on(done, done + kCounts, with_factors, now, extra_s)) return Solve::none;
   const double anew = end_s(1, with_factors + solve_s(1));
-  return left_for_work(now) >= anew ? Solve::new_factors : Solve::with_factors;
+  return left_s(now) + extra_s >= anew ? Solve::new_factors : Solve::with_factors;
 }
 
 void DeadlineScheduler::took(Solve what, double time_s) const {

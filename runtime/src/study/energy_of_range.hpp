@@ -8,11 +8,11 @@
 
 namespace portwave {
 
-/// The root of what a state stores over a range from where it starts [√J], beyond what ∇H says; the range
-/// where H does not tell. States without a unit, of parts by expressions or matrices, share only their energy.
+/// The root of what a state stores over a range from where it starts [√J], beyond what ∇H says; 0 where H does not
+/// tell. States without a unit, of parts by expressions or matrices, share only their energy.
 inline double root_of_energy(const Part& part, std::size_t state, double range) {
   const Subsystem* const physics = part.port_hamiltonian();
-  if (physics == nullptr || !(range > 0.0)) return range;
+  if (physics == nullptr || !(range > 0.0)) return 0.0;
   double energy_J = 0.0;
   if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
     const auto i = static_cast<Eigen::Index>(state);
@@ -22,11 +22,15 @@ inline double root_of_energy(const Part& part, std::size_t state, double range) 
   } else {
     std::vector<double> x = part.initial_state, gradient(x.size());
     physics->gradient(x.data(), gradient.data());
-    energy_J = physics->storage(x.data()) + gradient[state] * range;
-    x[state] += range;
-    energy_J = std::abs(physics->storage(x.data()) - energy_J);
+    const double start = x[state], start_J = physics->storage(x.data());
+    // Where H ends before the one end of the range, the other.
+    for (const double moved : {range, -range}) {
+      x[state] = start + moved;
+      energy_J = std::abs(physics->storage(x.data()) - start_J - gradient[state] * moved);
+      if (std::isfinite(energy_J)) break;
+    }
   }
-  return energy_J > 0.0 && std::isfinite(energy_J) ? std::sqrt(energy_J) : range;
+  return energy_J > 0.0 && std::isfinite(energy_J) ? std::sqrt(energy_J) : 0.0;
 }
 
 }  // namespace portwave

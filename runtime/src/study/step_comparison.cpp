@@ -78,8 +78,9 @@ std::vector<Scale> scales_of(const System& system, const std::vector<StateRecord
   });
   const auto least_of = [&](int part, std::size_t state, double range, double own_J) {
     const auto& [largest, root_J] = kind_of(part, state);
-    return StepAgreement::kLeastOfKind *
-           (own_J > 0.0 ? std::min(largest, root_J / own_J * range) : largest);
+    const bool has_unit = !variable(system, part, state).unit.empty();
+    const double of_energy = own_J > 0.0 ? std::min(largest, root_J / own_J * range) : range;
+    return StepAgreement::kLeastOfKind * (has_unit ? largest : of_energy);
   };
   std::vector<Scale> scales;
   scales.reserve(records.size());

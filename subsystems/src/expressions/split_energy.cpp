@@ -237,6 +237,7 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
   double* const rest = unused + lanes;
   for (int i = 0; i < r * lanes; ++i) point[i] = y[i] + delta[i];
   value_.run<lanes>(point, V_after, rest);
+  constexpr double kSafety = 8.0;
   double missing[lanes], length[lanes], rounding[lanes];
   bool any = false;
   for (int l = 0; l < lanes; ++l) {
@@ -251,7 +252,7 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
     missing[l] = (V_after[l] - V_before[l]) - work;
     length[l] = square;
     const double sum = std::abs(V_after[l]) + std::abs(V_before[l]) + size + terms_J_;
-    rounding[l] = std::isfinite(sum) ? 8.0 * split::kEpsilon * sum : 0.0;
+    rounding[l] = std::isfinite(sum) ? kSafety * split::kEpsilon * sum : 0.0;
     any = any || (!(std::abs(missing[l]) <= rounding[l]) && square > 1e-280);
   }
   if (!any) return;
@@ -270,7 +271,7 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
       const double moved = delta[i * lanes + l];
       v(mean, i) += factor * moved;
       if (noise != nullptr)
-        v(noise, i) += std::abs(rounding[l] / split::kEpsilon * moved / length[l]);
+        v(noise, i) += std::abs(rounding[l] / (kSafety * split::kEpsilon) * moved / length[l]);
       for (int j = 0; j < r; ++j) v(jacobian, j * r + i) += v(sample, j) * moved;
       v(jacobian, i * r + i) += factor;
     }

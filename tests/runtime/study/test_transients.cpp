@@ -171,6 +171,17 @@ TEST(Transients, StatesWithoutUnitsAreComparedByTheirEnergy) {
                        ", " + turning("quick", "1", "1") + "]}");
   // The midpoint rule turns by 2 atan(h/2) in a step: half the step differs by most of a tenth of a radian.
   EXPECT_NEAR(own.told(), 0.5 * 30.0 * 0.2 * 0.2 / 12.0, 0.01);
+
+  // A place of which the energy knows nothing, 3e8 away in the end.
+  const std::string coasting =
+      R"({"name": "wide", "type": "port_hamiltonian", "initial_state": [0, 1e7],
+    "parameters": {"states": ["q", "p"], "energy": "p^2/2", "J": [[0, 1], [-1, 0]], "G": [[0], [1]],
+      "ports": [{"name": "a", "causality": "effort_in"}]}})";
+  const Seen beside = run(R"({"name": "pair", "time": {"step_s": 0.2, "end_s": 30}, "couplings":
+    [{"kind": "skew_gain", "ports": ["wide.a", "quick.a"], "gain": [[0, 1e-12], [-1e-12, 0]]}],
+    "subsystems": [)" + coasting +
+                          ", " + turning("quick", "1", "1") + "]}");
+  EXPECT_NEAR(beside.told(), own.told(), 0.01);
 }
 
 }  // namespace

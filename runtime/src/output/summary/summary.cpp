@@ -187,9 +187,10 @@ std::vector<std::string> RunSummary::shortcomings() const {
   }
   if (iterations.not_converged > 0) {
     const auto late = iterations.reasons[static_cast<std::size_t>(StopReason::deadline)];
-    out.push_back(fmt::format("{} of {} inner iterations missed their tolerance{}",
-                              iterations.not_converged, iterations.windows,
-                              late > 0 ? fmt::format(", {} as their time was over", late) : ""));
+    out.push_back(
+        fmt::format("{} of {} inner iterations missed their tolerance{}", iterations.not_converged,
+                    iterations.windows,
+                    late > 0 ? fmt::format(", {} of them since their time was over", late) : ""));
   }
   if (missing_share() > kMissing) {
     out.push_back(fmt::format("{:.2g} % of the energy that was moved is in no account",

@@ -93,9 +93,10 @@ bool MacroStep::hold_to_tanks() {
   Clock::spend(Work::commit);
   const bool is_held =
       !guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_) || commit_within_tanks();
-  constexpr double kKept = 0.9;
+  constexpr double kKept = 0.98;
+  leisure_s_ *= kKept;  // what once took long may be short again
   if (deadline != nullptr && !is_hurried_) {
-    leisure_s_ = std::max(seconds(Clock::now() - tallied_), kKept * leisure_s_);
+    leisure_s_ = std::max(leisure_s_, seconds(Clock::now() - tallied_));
   }
   return is_held;
 }

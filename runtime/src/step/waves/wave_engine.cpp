@@ -412,10 +412,10 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   if (signature != nullptr) {
     std::string text = text_of_failed(solve, *signature);
     const bool may_leave = !system.parts()[at(part)].component->capabilities().linear;
-    if (status.fault == StepFault::not_finite && detail.empty() && may_leave) {
+    if (status.fault == StepFault::not_finite && detail.empty() && may_leave && !text.empty()) {
       text +=
-          ", a step of this size leads to where its stored energy or the gradient of that is not "
-          "finite";
+          ", a step of this size may lead to where its stored energy or the gradient of that is "
+          "not finite";
     }
     error.with(std::move(solve), std::move(text));
   }

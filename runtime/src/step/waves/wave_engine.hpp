@@ -61,7 +61,6 @@ class WaveEngine final : public StepEngine,
 
   /// Of the steps to come, where there is a time budget [s].
   void set_deadline(double deadline_s) { options_.time.deadline_s = deadline_s; }
-  /// What work takes, as far as a time budget has shown.
   /// Mean and spread of what work has taken [s].
   WorkCosts work_costs() const;
   WorkCosts work_spreads() const;

@@ -217,9 +217,8 @@ class DeadlineScheduler {
   }
   void learn_guard(const Outcome& step);
   double lost_s(Time now) const;
-  double left_for_work(Time now) const;
   double end_s(int evaluations, double solve_s) const;
-  bool goes_on(int done, int budget, double solve_s, Time now) const;
+  bool goes_on(int done, int budget, double solve_s, Time now, double& extra_s) const;
 
   double deadline_s_;
   Time begin_{};
