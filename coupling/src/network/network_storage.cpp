@@ -11,6 +11,7 @@
 #include "network/explicit/network_form.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
+#include "portwave/subsystems/nonlinear/bent_storage.hpp"
 #include "portwave/subsystems/nonlinear/quartic_storage.hpp"
 
 namespace portwave {
@@ -111,7 +112,7 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
   MatrixXd quadratic = here;
   const double tolerance = has_hessian ? 1e-10 : 1e-6;
   std::vector<MatrixXd> all = {here};
-  for (const double share : {0.0, 0.37, -0.61, 0.93}) {
+  for (const double share : {0.0, 0.37, -0.61, 0.93, 1.9, -4.7, 13.0, -37.0}) {
     VectorXd x = middle;
     for (int i = 0; i < n; ++i) x[i] += (i % 2 == 0 ? share : -0.7 * share) * reach[i];
     MatrixXd H = slopes(x, 0.0);
@@ -134,6 +135,9 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
     }
   }
   if (!has_hessian) quadratic = slopes(start, 1.0);
+  if (const auto* const knows = dynamic_cast<const BentStorage*>(&physics); knows != nullptr) {
+    for (const int state : knows->bent_states()) is_bent_[at(first + state)] = 1;
+  }
   // A bent state takes all along that H ties to it.
   std::vector<char> is_tied(is_bent_.begin() + first, is_bent_.begin() + first + n);
   for (bool grows = true; grows;) {

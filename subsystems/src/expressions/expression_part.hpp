@@ -10,6 +10,7 @@
 #include "nonlinear/structure_slopes.hpp"
 #include "portwave/subsystems/base/expression_graph.hpp"
 #include "portwave/subsystems/base/expression_tape.hpp"
+#include "portwave/subsystems/nonlinear/bent_storage.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
@@ -59,7 +60,9 @@ class ExpressionLaw {
 /// A part whose H, structure and laws are expressions. Its derivatives are exact; its discrete gradient is the mean
 /// value of SplitEnergy, or of another kind where options say so. Parts with that mean value, constant structure and
 /// no laws are solved in lanes (make_expression_batch).
-class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSlopes {
+class ExpressionPart final : public NonlinearPortHamiltonian,
+                             public StructureSlopes,
+                             public BentStorage {
  public:
   /// As a LinearPortHamiltonian where it is one: H = ½xᵀQx ≥ 0, constant structure, no laws. `laws`: none, or
   /// one for each scalar port. Of `options` what is derived from H is set here, but for the discrete gradient.
@@ -67,6 +70,7 @@ class ExpressionPart final : public NonlinearPortHamiltonian, public StructureSl
   static std::unique_ptr<Subsystem> make(Signature signature, ExpressionPhysics physics,
                                          std::vector<ExpressionLaw> laws, Options options);
 
+  const std::vector<int>& bent_states() const override { return split_.bent(); }
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;

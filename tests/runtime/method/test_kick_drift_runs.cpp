@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "runtime/method/network_method_runs.hpp"
@@ -231,6 +232,31 @@ TEST(KickDriftRuns, AutoStaysWithWavesAndSaysWhy) {
   const Issues one_stage = refused(pair, automatic(0.02, 1));
   ASSERT_EQ(one_stage.size(), 1U);
   EXPECT_EQ(one_stage.front().where, "/method/explicit_steps");
+}
+
+/// A kink of which the energy near the start says nothing: a mass of 1 runs 0.2 m on a spring of 1, from there on beside
+/// another of 5. Half a turn of the first, and of both, by their closed forms.
+TEST(KickDriftRuns, KinksFarFromTheStartAreNotMissed) {
+  for (const double at : {0.2, 20.0, 2000.0}) {
+    const std::string text =
+        R"({"name": "kink", "time": {"step_s": 0.001, "steps": 1}, "subsystems": [
+          {"name": "stop", "type": "port_hamiltonian", "initial_state": [0], "parameters": {
+            "states": ["x"], "constants": {"at": )" +
+        std::to_string(at) +
+        R"(}, "energy": "x^2/2 + 5*max(0, x - at)^2/2", "G": [[1]],
+            "ports": [{"name": "p", "causality": "flow_in", "domain": "translation"}]}},
+          {"name": "m", "type": "mass", "parameters": {"mass_kg": 1}, "initial_state": {"velocity": )" +
+        std::to_string(2.0 * at) + R"(}}],
+          "couplings": [{"kind": "connection", "ports": ["m.port", "stop.p"]}]})";
+    const Scenario scenario = parse_scenario(text, "kink.json", ".");
+    Stepper stepper(scenario.system, options_of(0.001));
+    stepper.step(1000);
+    // x = 2 at sin t until t = π/6; from there ẍ = 5 at - 6 x with x = at, ẋ = √3 at.
+    const double w = std::sqrt(6.0), left = 1.0 - std::acos(-1.0) / 6.0;
+    const double x = 5.0 / 6.0 + std::cos(w * left) / 6.0 + std::sqrt(3.0) / w * std::sin(w * left);
+    EXPECT_NEAR(stepper.state("stop")[0], x * at, 1e-5 * at) << at;
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  }
 }
 
 TEST(KickDriftRuns, RefuseDeadlinesAndOtherOrders) {
