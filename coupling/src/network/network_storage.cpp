@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -115,8 +116,11 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
   for (const double share : {0.0, 0.37, -0.61, 0.93, 1.9, -4.7, 13.0, -37.0}) {
     VectorXd x = middle;
     for (int i = 0; i < n; ++i) x[i] += (i % 2 == 0 ? share : -0.7 * share) * reach[i];
-    MatrixXd H = slopes(x, 0.0);
-    if (H.allFinite()) all.push_back(std::move(H));
+    try {
+      MatrixXd H = slopes(x, 0.0);
+      if (H.allFinite()) all.push_back(std::move(H));
+    } catch (const std::exception&) {  // outside the domain of a callback
+    }
   }
   for (const MatrixXd& H : all) largest = largest.cwiseMax(H.cwiseAbs());
   const VectorXd scale = reach;  // ∇²H of unlike units, made alike
