@@ -93,15 +93,11 @@ def cpp_struct(part):
     return out + "};\n"
 
 
-def cpp_function(part):
-    return f"CataloguePart {part['type']}(const {upper_camel(part['type'])}Parameters& parameters)"
-
-
 def cpp_declaration(part):
     out = cpp_comment("/// ", part["summary"])
     out += "".join(f"///   {line}\n" for line in part["equations"].splitlines())
     out += "".join(cpp_comment("/// ", f"{title + ':':9}{text}") for title, text in places(part))
-    return out + cpp_function(part) + ";\n"
+    return out + f"CataloguePart {part['type']}(const {upper_camel(part['type'])}Parameters& parameters);\n"
 
 
 def cpp_header(parts):
@@ -127,13 +123,33 @@ namespace parts {{
 
 
 def cpp_source(groups):
-    out = f"// {NOTE}\n// clang-format off\n\n"
-    out += '#include "portwave/subsystems/catalogue/parts.hpp"\n\nnamespace portwave::parts {\n'
+    out = f"""// {NOTE}
+// clang-format off
+
+#include "portwave/subsystems/catalogue/parts.hpp"
+
+namespace portwave::parts {{
+namespace {{
+
+/// Values in the order of the catalogue, and at last that of allow_active.
+template <class... Values>
+CataloguePart part_of(const char* type, const Values&... values) {{
+  CataloguePart part(type);
+  const std::vector<ParameterInfo>& known = find_part_type(type)->parameters;
+  std::size_t i = 0;
+  const auto next_name = [&] {{ return i < known.size() ? known[i++].name : "allow_active"; }};
+  (part.give(next_name(), values), ...);
+  return part;
+}}
+
+}}  // namespace
+"""
     for part in (part for parts in groups.values() for part in parts):
-        out += f"\n{cpp_function(part)} {{\n  CataloguePart part({quoted(part['type'])});\n"
-        for info in part["parameters"] + [ACTIVE]:
-            out += f"  part.give({quoted(info['name'])}, parameters.{info['name']});\n"
-        out += "  return part;\n}\n"
+        values = ", ".join(f"p.{info['name']}" for info in part["parameters"] + [ACTIVE])
+        call = textwrap.fill(f"return part_of({quoted(part['type'])}, {values});", WIDTH, initial_indent="  ",
+                             subsequent_indent=" " * 17, break_long_words=False, break_on_hyphens=False)
+        parameters = upper_camel(part["type"]) + "Parameters"
+        out += f"\nCataloguePart {part['type']}(const {parameters}& p) {{\n{call}\n}}\n"
     return out + "\n}  // namespace portwave::parts\n"
 
 

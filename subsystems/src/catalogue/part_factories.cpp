@@ -4,549 +4,270 @@
 #include "portwave/subsystems/catalogue/parts.hpp"
 
 namespace portwave::parts {
+namespace {
 
-CataloguePart duffing_oscillator(const DuffingOscillatorParameters& parameters) {
-  CataloguePart part("duffing_oscillator");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("cubic_stiffness_N_per_m3", parameters.cubic_stiffness_N_per_m3);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("coupling_stiffness_N_per_m", parameters.coupling_stiffness_N_per_m);
-  part.give("coupling_damping_Ns_per_m", parameters.coupling_damping_Ns_per_m);
-  part.give("allow_active", parameters.allow_active);
+/// Values in the order of the catalogue, and at last that of allow_active.
+template <class... Values>
+CataloguePart part_of(const char* type, const Values&... values) {
+  CataloguePart part(type);
+  const std::vector<ParameterInfo>& known = find_part_type(type)->parameters;
+  std::size_t i = 0;
+  const auto next_name = [&] { return i < known.size() ? known[i++].name : "allow_active"; };
+  (part.give(next_name(), values), ...);
   return part;
 }
 
-CataloguePart duffing_node(const DuffingNodeParameters& parameters) {
-  CataloguePart part("duffing_node");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("cubic_stiffness_N_per_m3", parameters.cubic_stiffness_N_per_m3);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("coupling_stiffness_N_per_m", parameters.coupling_stiffness_N_per_m);
-  part.give("coupling_damping_Ns_per_m", parameters.coupling_damping_Ns_per_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+}  // namespace
+
+CataloguePart duffing_oscillator(const DuffingOscillatorParameters& p) {
+  return part_of("duffing_oscillator", p.mass_kg, p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
+                 p.damping_Ns_per_m, p.coupling_stiffness_N_per_m, p.coupling_damping_Ns_per_m,
+                 p.allow_active);
 }
 
-CataloguePart linear_oscillator(const LinearOscillatorParameters& parameters) {
-  CataloguePart part("linear_oscillator");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart duffing_node(const DuffingNodeParameters& p) {
+  return part_of("duffing_node", p.mass_kg, p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
+                 p.damping_Ns_per_m, p.coupling_stiffness_N_per_m, p.coupling_damping_Ns_per_m,
+                 p.allow_active);
 }
 
-CataloguePart mass_spring_damper_chain(const MassSpringDamperChainParameters& parameters) {
-  CataloguePart part("mass_spring_damper_chain");
-  part.give("masses", parameters.masses);
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("internal_damping_Ns_per_m", parameters.internal_damping_Ns_per_m);
-  part.give("ground_stiffness_N_per_m", parameters.ground_stiffness_N_per_m);
-  part.give("coupling_stiffness_N_per_m", parameters.coupling_stiffness_N_per_m);
-  part.give("coupling_damping_Ns_per_m", parameters.coupling_damping_Ns_per_m);
-  part.give("left_end", parameters.left_end);
-  part.give("right_end", parameters.right_end);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart linear_oscillator(const LinearOscillatorParameters& p) {
+  return part_of("linear_oscillator", p.mass_kg, p.stiffness_N_per_m, p.damping_Ns_per_m,
+                 p.allow_active);
 }
 
-CataloguePart mass(const MassParameters& parameters) {
-  CataloguePart part("mass");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("ports", parameters.ports);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart mass_spring_damper_chain(const MassSpringDamperChainParameters& p) {
+  return part_of("mass_spring_damper_chain", p.masses, p.mass_kg, p.stiffness_N_per_m,
+                 p.damping_Ns_per_m, p.internal_damping_Ns_per_m, p.ground_stiffness_N_per_m,
+                 p.coupling_stiffness_N_per_m, p.coupling_damping_Ns_per_m, p.left_end, p.right_end,
+                 p.allow_active);
 }
 
-CataloguePart spring(const SpringParameters& parameters) {
-  CataloguePart part("spring");
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart mass(const MassParameters& p) {
+  return part_of("mass", p.mass_kg, p.damping_Ns_per_m, p.ports, p.allow_active);
 }
 
-CataloguePart damper(const DamperParameters& parameters) {
-  CataloguePart part("damper");
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart spring(const SpringParameters& p) {
+  return part_of("spring", p.stiffness_N_per_m, p.allow_active);
 }
 
-CataloguePart spring_damper(const SpringDamperParameters& parameters) {
-  CataloguePart part("spring_damper");
-  part.give("stiffness_N_per_m", parameters.stiffness_N_per_m);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart damper(const DamperParameters& p) {
+  return part_of("damper", p.damping_Ns_per_m, p.allow_active);
 }
 
-CataloguePart lever(const LeverParameters& parameters) {
-  CataloguePart part("lever");
-  part.give("ratio", parameters.ratio);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart spring_damper(const SpringDamperParameters& p) {
+  return part_of("spring_damper", p.stiffness_N_per_m, p.damping_Ns_per_m, p.allow_active);
 }
 
-CataloguePart string(const StringParameters& parameters) {
-  CataloguePart part("string");
-  part.give("cells", parameters.cells);
-  part.give("length_m", parameters.length_m);
-  part.give("tension_N", parameters.tension_N);
-  part.give("density_kg_per_m", parameters.density_kg_per_m);
-  part.give("damping_Ns_per_m2", parameters.damping_Ns_per_m2);
-  part.give("internal_damping_Ns", parameters.internal_damping_Ns);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart lever(const LeverParameters& p) {
+  return part_of("lever", p.ratio, p.allow_active);
 }
 
-CataloguePart euler_bernoulli_beam(const EulerBernoulliBeamParameters& parameters) {
-  CataloguePart part("euler_bernoulli_beam");
-  part.give("elements", parameters.elements);
-  part.give("length_m", parameters.length_m);
-  part.give("bending_stiffness_Nm2", parameters.bending_stiffness_Nm2);
-  part.give("density_kg_per_m", parameters.density_kg_per_m);
-  part.give("mass_damping_1_per_s", parameters.mass_damping_1_per_s);
-  part.give("stiffness_damping_s", parameters.stiffness_damping_s);
-  part.give("supports", parameters.supports);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart string(const StringParameters& p) {
+  return part_of("string", p.cells, p.length_m, p.tension_N, p.density_kg_per_m,
+                 p.damping_Ns_per_m2, p.internal_damping_Ns, p.allow_active);
 }
 
-CataloguePart coulomb_damper(const CoulombDamperParameters& parameters) {
-  CataloguePart part("coulomb_damper");
-  part.give("friction_N", parameters.friction_N);
-  part.give("creep_speed_m_per_s", parameters.creep_speed_m_per_s);
-  part.give("viscosity_Ns_per_m", parameters.viscosity_Ns_per_m);
-  part.give("static_friction_N", parameters.static_friction_N);
-  part.give("stribeck_speed_m_per_s", parameters.stribeck_speed_m_per_s);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart euler_bernoulli_beam(const EulerBernoulliBeamParameters& p) {
+  return part_of("euler_bernoulli_beam", p.elements, p.length_m, p.bending_stiffness_Nm2,
+                 p.density_kg_per_m, p.mass_damping_1_per_s, p.stiffness_damping_s, p.supports,
+                 p.allow_active);
 }
 
-CataloguePart contact(const ContactParameters& parameters) {
-  CataloguePart part("contact");
-  part.give("force_N", parameters.force_N);
-  part.give("compression_m", parameters.compression_m);
-  part.give("damping_s_per_m", parameters.damping_s_per_m);
-  part.give("gap_m", parameters.gap_m);
-  part.give("side", parameters.side);
-  part.give("law", parameters.law);
-  part.give("normal", parameters.normal);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart coulomb_damper(const CoulombDamperParameters& p) {
+  return part_of("coulomb_damper", p.friction_N, p.creep_speed_m_per_s, p.viscosity_Ns_per_m,
+                 p.static_friction_N, p.stribeck_speed_m_per_s, p.allow_active);
 }
 
-CataloguePart ground_contact(const GroundContactParameters& parameters) {
-  CataloguePart part("ground_contact");
-  part.give("force_N", parameters.force_N);
-  part.give("compression_m", parameters.compression_m);
-  part.give("damping_s_per_m", parameters.damping_s_per_m);
-  part.give("friction", parameters.friction);
-  part.give("creep_speed_m_per_s", parameters.creep_speed_m_per_s);
-  part.give("normal", parameters.normal);
-  part.give("height_m", parameters.height_m);
-  part.give("radius_m", parameters.radius_m);
-  part.give("rolls", parameters.rolls);
-  part.give("law", parameters.law);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart contact(const ContactParameters& p) {
+  return part_of("contact", p.force_N, p.compression_m, p.damping_s_per_m, p.gap_m, p.side, p.law,
+                 p.normal, p.allow_active);
 }
 
-CataloguePart cart_pendulum(const CartPendulumParameters& parameters) {
-  CataloguePart part("cart_pendulum");
-  part.give("cart_mass_kg", parameters.cart_mass_kg);
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("length_m", parameters.length_m);
-  part.give("inertia_kgm2", parameters.inertia_kgm2);
-  part.give("cart_damping_Ns_per_m", parameters.cart_damping_Ns_per_m);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart ground_contact(const GroundContactParameters& p) {
+  return part_of("ground_contact", p.force_N, p.compression_m, p.damping_s_per_m, p.friction,
+                 p.creep_speed_m_per_s, p.normal, p.height_m, p.radius_m, p.rolls, p.law,
+                 p.allow_active);
 }
 
-CataloguePart rigid_body(const RigidBodyParameters& parameters) {
-  CataloguePart part("rigid_body");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("inertia_1_kgm2", parameters.inertia_1_kgm2);
-  part.give("inertia_2_kgm2", parameters.inertia_2_kgm2);
-  part.give("inertia_3_kgm2", parameters.inertia_3_kgm2);
-  part.give("damping_Ns_per_m", parameters.damping_Ns_per_m);
-  part.give("angular_damping_Nms_per_rad", parameters.angular_damping_Nms_per_rad);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("frames", parameters.frames);
-  part.give("frame_points_m", parameters.frame_points_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart cart_pendulum(const CartPendulumParameters& p) {
+  return part_of("cart_pendulum", p.cart_mass_kg, p.mass_kg, p.length_m, p.inertia_kgm2,
+                 p.cart_damping_Ns_per_m, p.damping_Nms_per_rad, p.gravity_m_per_s2,
+                 p.allow_active);
 }
 
-CataloguePart articulated(const ArticulatedParameters& parameters) {
-  CataloguePart part("articulated");
-  part.give("joints", parameters.joints);
-  part.give("names", parameters.names);
-  part.give("parents", parameters.parents);
-  part.give("places_m", parameters.places_m);
-  part.give("turns_rad", parameters.turns_rad);
-  part.give("axes", parameters.axes);
-  part.give("masses_kg", parameters.masses_kg);
-  part.give("centres_m", parameters.centres_m);
-  part.give("inertias_kgm2", parameters.inertias_kgm2);
-  part.give("damping", parameters.damping);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("joint_ports", parameters.joint_ports);
-  part.give("frames", parameters.frames);
-  part.give("frame_joints", parameters.frame_joints);
-  part.give("frame_points_m", parameters.frame_points_m);
-  part.give("frame_kinds", parameters.frame_kinds);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rigid_body(const RigidBodyParameters& p) {
+  return part_of("rigid_body", p.mass_kg, p.inertia_1_kgm2, p.inertia_2_kgm2, p.inertia_3_kgm2,
+                 p.damping_Ns_per_m, p.angular_damping_Nms_per_rad, p.gravity_m_per_s2, p.frames,
+                 p.frame_points_m, p.allow_active);
 }
 
-CataloguePart linear_port_hamiltonian(const LinearPortHamiltonianParameters& parameters) {
-  CataloguePart part("linear_port_hamiltonian");
-  part.give("states", parameters.states);
-  part.give("ports", parameters.ports);
-  part.give("inputs", parameters.inputs);
-  part.give("J", parameters.J);
-  part.give("R", parameters.R);
-  part.give("G", parameters.G);
-  part.give("P", parameters.P);
-  part.give("S", parameters.S);
-  part.give("N", parameters.N);
-  part.give("Q", parameters.Q);
-  part.give("step_maps", parameters.step_maps);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart articulated(const ArticulatedParameters& p) {
+  return part_of("articulated", p.joints, p.names, p.parents, p.places_m, p.turns_rad, p.axes,
+                 p.masses_kg, p.centres_m, p.inertias_kgm2, p.damping, p.gravity_m_per_s2,
+                 p.joint_ports, p.frames, p.frame_joints, p.frame_points_m, p.frame_kinds,
+                 p.allow_active);
 }
 
-CataloguePart descriptor_port_hamiltonian(const DescriptorPortHamiltonianParameters& parameters) {
-  CataloguePart part("descriptor_port_hamiltonian");
-  part.give("states", parameters.states);
-  part.give("ports", parameters.ports);
-  part.give("inputs", parameters.inputs);
-  part.give("E", parameters.E);
-  part.give("J", parameters.J);
-  part.give("R", parameters.R);
-  part.give("B", parameters.B);
-  part.give("Q", parameters.Q);
-  part.give("step_maps", parameters.step_maps);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart linear_port_hamiltonian(const LinearPortHamiltonianParameters& p) {
+  return part_of("linear_port_hamiltonian", p.states, p.ports, p.inputs, p.J, p.R, p.G, p.P, p.S,
+                 p.N, p.Q, p.step_maps, p.allow_active);
 }
 
-CataloguePart second_order_system(const SecondOrderSystemParameters& parameters) {
-  CataloguePart part("second_order_system");
-  part.give("coordinates", parameters.coordinates);
-  part.give("ports", parameters.ports);
-  part.give("inputs", parameters.inputs);
-  part.give("M", parameters.M);
-  part.give("D", parameters.D);
-  part.give("K", parameters.K);
-  part.give("B", parameters.B);
-  part.give("step_maps", parameters.step_maps);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart descriptor_port_hamiltonian(const DescriptorPortHamiltonianParameters& p) {
+  return part_of("descriptor_port_hamiltonian", p.states, p.ports, p.inputs, p.E, p.J, p.R, p.B,
+                 p.Q, p.step_maps, p.allow_active);
 }
 
-CataloguePart port_hamiltonian(const PortHamiltonianParameters& parameters) {
-  CataloguePart part("port_hamiltonian");
-  part.give("states", parameters.states);
-  part.give("ports", parameters.ports);
-  part.give("inputs", parameters.inputs);
-  part.give("constants", parameters.constants);
-  part.give("energy", parameters.energy);
-  part.give("J", parameters.J);
-  part.give("R", parameters.R);
-  part.give("G", parameters.G);
-  part.give("P", parameters.P);
-  part.give("S", parameters.S);
-  part.give("N", parameters.N);
-  part.give("characteristics", parameters.characteristics);
-  part.give("characteristic_range", parameters.characteristic_range);
-  part.give("default_state", parameters.default_state);
-  part.give("typical_state", parameters.typical_state);
-  part.give("discrete_gradient", parameters.discrete_gradient);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart second_order_system(const SecondOrderSystemParameters& p) {
+  return part_of("second_order_system", p.coordinates, p.ports, p.inputs, p.M, p.D, p.K, p.B,
+                 p.step_maps, p.allow_active);
 }
 
-CataloguePart inertia(const InertiaParameters& parameters) {
-  CataloguePart part("inertia");
-  part.give("inertia_kgm2", parameters.inertia_kgm2);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("ports", parameters.ports);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart port_hamiltonian(const PortHamiltonianParameters& p) {
+  return part_of("port_hamiltonian", p.states, p.ports, p.inputs, p.constants, p.energy, p.J, p.R,
+                 p.G, p.P, p.S, p.N, p.characteristics, p.characteristic_range, p.default_state,
+                 p.typical_state, p.discrete_gradient, p.allow_active);
 }
 
-CataloguePart torsional_spring(const TorsionalSpringParameters& parameters) {
-  CataloguePart part("torsional_spring");
-  part.give("stiffness_Nm_per_rad", parameters.stiffness_Nm_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart inertia(const InertiaParameters& p) {
+  return part_of("inertia", p.inertia_kgm2, p.damping_Nms_per_rad, p.ports, p.allow_active);
 }
 
-CataloguePart rotational_damper(const RotationalDamperParameters& parameters) {
-  CataloguePart part("rotational_damper");
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart torsional_spring(const TorsionalSpringParameters& p) {
+  return part_of("torsional_spring", p.stiffness_Nm_per_rad, p.allow_active);
 }
 
-CataloguePart torsional_spring_damper(const TorsionalSpringDamperParameters& parameters) {
-  CataloguePart part("torsional_spring_damper");
-  part.give("stiffness_Nm_per_rad", parameters.stiffness_Nm_per_rad);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rotational_damper(const RotationalDamperParameters& p) {
+  return part_of("rotational_damper", p.damping_Nms_per_rad, p.allow_active);
 }
 
-CataloguePart gear(const GearParameters& parameters) {
-  CataloguePart part("gear");
-  part.give("ratio", parameters.ratio);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart torsional_spring_damper(const TorsionalSpringDamperParameters& p) {
+  return part_of("torsional_spring_damper", p.stiffness_Nm_per_rad, p.damping_Nms_per_rad,
+                 p.allow_active);
 }
 
-CataloguePart flexible_joint(const FlexibleJointParameters& parameters) {
-  CataloguePart part("flexible_joint");
-  part.give("motor_inertia_kgm2", parameters.motor_inertia_kgm2);
-  part.give("stiffness_Nm_per_rad", parameters.stiffness_Nm_per_rad);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("motor_damping_Nms_per_rad", parameters.motor_damping_Nms_per_rad);
-  part.give("ratio", parameters.ratio);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart gear(const GearParameters& p) {
+  return part_of("gear", p.ratio, p.damping_Nms_per_rad, p.allow_active);
 }
 
-CataloguePart rotational_coulomb_damper(const RotationalCoulombDamperParameters& parameters) {
-  CataloguePart part("rotational_coulomb_damper");
-  part.give("friction_Nm", parameters.friction_Nm);
-  part.give("creep_speed_rad_per_s", parameters.creep_speed_rad_per_s);
-  part.give("viscosity_Nms_per_rad", parameters.viscosity_Nms_per_rad);
-  part.give("static_friction_Nm", parameters.static_friction_Nm);
-  part.give("stribeck_speed_rad_per_s", parameters.stribeck_speed_rad_per_s);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart flexible_joint(const FlexibleJointParameters& p) {
+  return part_of("flexible_joint", p.motor_inertia_kgm2, p.stiffness_Nm_per_rad,
+                 p.damping_Nms_per_rad, p.motor_damping_Nms_per_rad, p.ratio, p.allow_active);
 }
 
-CataloguePart rotational_contact(const RotationalContactParameters& parameters) {
-  CataloguePart part("rotational_contact");
-  part.give("torque_Nm", parameters.torque_Nm);
-  part.give("angle_rad", parameters.angle_rad);
-  part.give("damping_s_per_rad", parameters.damping_s_per_rad);
-  part.give("gap_rad", parameters.gap_rad);
-  part.give("side", parameters.side);
-  part.give("law", parameters.law);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rotational_coulomb_damper(const RotationalCoulombDamperParameters& p) {
+  return part_of("rotational_coulomb_damper", p.friction_Nm, p.creep_speed_rad_per_s,
+                 p.viscosity_Nms_per_rad, p.static_friction_Nm, p.stribeck_speed_rad_per_s,
+                 p.allow_active);
 }
 
-CataloguePart gear_with_backlash(const GearWithBacklashParameters& parameters) {
-  CataloguePart part("gear_with_backlash");
-  part.give("torque_Nm", parameters.torque_Nm);
-  part.give("angle_rad", parameters.angle_rad);
-  part.give("damping_s_per_rad", parameters.damping_s_per_rad);
-  part.give("backlash_rad", parameters.backlash_rad);
-  part.give("ratio", parameters.ratio);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rotational_contact(const RotationalContactParameters& p) {
+  return part_of("rotational_contact", p.torque_Nm, p.angle_rad, p.damping_s_per_rad, p.gap_rad,
+                 p.side, p.law, p.allow_active);
 }
 
-CataloguePart pendulum(const PendulumParameters& parameters) {
-  CataloguePart part("pendulum");
-  part.give("mass_kg", parameters.mass_kg);
-  part.give("length_m", parameters.length_m);
-  part.give("inertia_kgm2", parameters.inertia_kgm2);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart gear_with_backlash(const GearWithBacklashParameters& p) {
+  return part_of("gear_with_backlash", p.torque_Nm, p.angle_rad, p.damping_s_per_rad,
+                 p.backlash_rad, p.ratio, p.allow_active);
 }
 
-CataloguePart planar_arm(const PlanarArmParameters& parameters) {
-  CataloguePart part("planar_arm");
-  part.give("lengths_m", parameters.lengths_m);
-  part.give("masses_kg", parameters.masses_kg);
-  part.give("centres_m", parameters.centres_m);
-  part.give("inertias_kgm2", parameters.inertias_kgm2);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("tip_port", parameters.tip_port);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart pendulum(const PendulumParameters& p) {
+  return part_of("pendulum", p.mass_kg, p.length_m, p.inertia_kgm2, p.damping_Nms_per_rad,
+                 p.gravity_m_per_s2, p.allow_active);
 }
 
-CataloguePart rack_and_pinion(const RackAndPinionParameters& parameters) {
-  CataloguePart part("rack_and_pinion");
-  part.give("radius_m", parameters.radius_m);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart planar_arm(const PlanarArmParameters& p) {
+  return part_of("planar_arm", p.lengths_m, p.masses_kg, p.centres_m, p.inertias_kgm2,
+                 p.damping_Nms_per_rad, p.gravity_m_per_s2, p.tip_port, p.allow_active);
 }
 
-CataloguePart dc_motor(const DcMotorParameters& parameters) {
-  CataloguePart part("dc_motor");
-  part.give("inductance_H", parameters.inductance_H);
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("motor_constant_Vs_per_rad", parameters.motor_constant_Vs_per_rad);
-  part.give("inertia_kgm2", parameters.inertia_kgm2);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rack_and_pinion(const RackAndPinionParameters& p) {
+  return part_of("rack_and_pinion", p.radius_m, p.allow_active);
 }
 
-CataloguePart synchronous_machine(const SynchronousMachineParameters& parameters) {
-  CataloguePart part("synchronous_machine");
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("inductance_d_H", parameters.inductance_d_H);
-  part.give("inductance_q_H", parameters.inductance_q_H);
-  part.give("magnet_flux_Vs", parameters.magnet_flux_Vs);
-  part.give("pole_pairs", parameters.pole_pairs);
-  part.give("inertia_kgm2", parameters.inertia_kgm2);
-  part.give("damping_Nms_per_rad", parameters.damping_Nms_per_rad);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart dc_motor(const DcMotorParameters& p) {
+  return part_of("dc_motor", p.inductance_H, p.resistance_ohm, p.motor_constant_Vs_per_rad,
+                 p.inertia_kgm2, p.damping_Nms_per_rad, p.allow_active);
 }
 
-CataloguePart park_transform(const ParkTransformParameters& parameters) {
-  CataloguePart part("park_transform");
-  part.give("pole_pairs", parameters.pole_pairs);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart synchronous_machine(const SynchronousMachineParameters& p) {
+  return part_of("synchronous_machine", p.resistance_ohm, p.inductance_d_H, p.inductance_q_H,
+                 p.magnet_flux_Vs, p.pole_pairs, p.inertia_kgm2, p.damping_Nms_per_rad,
+                 p.allow_active);
 }
 
-CataloguePart resistor(const ResistorParameters& parameters) {
-  CataloguePart part("resistor");
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("gives", parameters.gives);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart park_transform(const ParkTransformParameters& p) {
+  return part_of("park_transform", p.pole_pairs, p.allow_active);
 }
 
-CataloguePart inductor(const InductorParameters& parameters) {
-  CataloguePart part("inductor");
-  part.give("inductance_H", parameters.inductance_H);
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart resistor(const ResistorParameters& p) {
+  return part_of("resistor", p.resistance_ohm, p.gives, p.allow_active);
 }
 
-CataloguePart capacitor(const CapacitorParameters& parameters) {
-  CataloguePart part("capacitor");
-  part.give("capacitance_F", parameters.capacitance_F);
-  part.give("leakage_S", parameters.leakage_S);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart inductor(const InductorParameters& p) {
+  return part_of("inductor", p.inductance_H, p.resistance_ohm, p.allow_active);
 }
 
-CataloguePart electrical_transformer(const ElectricalTransformerParameters& parameters) {
-  CataloguePart part("electrical_transformer");
-  part.give("ratio", parameters.ratio);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart capacitor(const CapacitorParameters& p) {
+  return part_of("capacitor", p.capacitance_F, p.leakage_S, p.allow_active);
 }
 
-CataloguePart rlc_ladder(const RlcLadderParameters& parameters) {
-  CataloguePart part("rlc_ladder");
-  part.give("cells", parameters.cells);
-  part.give("capacitance_F", parameters.capacitance_F);
-  part.give("inductance_H", parameters.inductance_H);
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart electrical_transformer(const ElectricalTransformerParameters& p) {
+  return part_of("electrical_transformer", p.ratio, p.allow_active);
 }
 
-CataloguePart diode(const DiodeParameters& parameters) {
-  CataloguePart part("diode");
-  part.give("saturation_current_A", parameters.saturation_current_A);
-  part.give("emission_coefficient", parameters.emission_coefficient);
-  part.give("thermal_voltage_V", parameters.thermal_voltage_V);
-  part.give("leakage_S", parameters.leakage_S);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart rlc_ladder(const RlcLadderParameters& p) {
+  return part_of("rlc_ladder", p.cells, p.capacitance_F, p.inductance_H, p.resistance_ohm,
+                 p.allow_active);
 }
 
-CataloguePart saturating_inductor(const SaturatingInductorParameters& parameters) {
-  CataloguePart part("saturating_inductor");
-  part.give("inductance_H", parameters.inductance_H);
-  part.give("saturation_flux_Vs", parameters.saturation_flux_Vs);
-  part.give("resistance_ohm", parameters.resistance_ohm);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart diode(const DiodeParameters& p) {
+  return part_of("diode", p.saturation_current_A, p.emission_coefficient, p.thermal_voltage_V,
+                 p.leakage_S, p.allow_active);
 }
 
-CataloguePart electrical_switch(const ElectricalSwitchParameters& parameters) {
-  CataloguePart part("electrical_switch");
-  part.give("on_S", parameters.on_S);
-  part.give("off_S", parameters.off_S);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart saturating_inductor(const SaturatingInductorParameters& p) {
+  return part_of("saturating_inductor", p.inductance_H, p.saturation_flux_Vs, p.resistance_ohm,
+                 p.allow_active);
 }
 
-CataloguePart ideal_diode(const IdealDiodeParameters& parameters) {
-  CataloguePart part("ideal_diode");
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart electrical_switch(const ElectricalSwitchParameters& p) {
+  return part_of("electrical_switch", p.on_S, p.off_S, p.allow_active);
 }
 
-CataloguePart ideal_switch(const IdealSwitchParameters& parameters) {
-  CataloguePart part("ideal_switch");
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart ideal_diode(const IdealDiodeParameters& p) {
+  return part_of("ideal_diode", p.allow_active);
 }
 
-CataloguePart tank(const TankParameters& parameters) {
-  CataloguePart part("tank");
-  part.give("area_m2", parameters.area_m2);
-  part.give("density_kg_per_m3", parameters.density_kg_per_m3);
-  part.give("gravity_m_per_s2", parameters.gravity_m_per_s2);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart ideal_switch(const IdealSwitchParameters& p) {
+  return part_of("ideal_switch", p.allow_active);
 }
 
-CataloguePart fluid_line(const FluidLineParameters& parameters) {
-  CataloguePart part("fluid_line");
-  part.give("cells", parameters.cells);
-  part.give("inertance_kg_per_m4", parameters.inertance_kg_per_m4);
-  part.give("capacitance_m3_per_Pa", parameters.capacitance_m3_per_Pa);
-  part.give("friction_Pas_per_m3", parameters.friction_Pas_per_m3);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart tank(const TankParameters& p) {
+  return part_of("tank", p.area_m2, p.density_kg_per_m3, p.gravity_m_per_s2, p.allow_active);
 }
 
-CataloguePart valve(const ValveParameters& parameters) {
-  CataloguePart part("valve");
-  part.give("nominal_flow_m3_per_s", parameters.nominal_flow_m3_per_s);
-  part.give("nominal_pressure_Pa", parameters.nominal_pressure_Pa);
-  part.give("laminar_pressure_Pa", parameters.laminar_pressure_Pa);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart fluid_line(const FluidLineParameters& p) {
+  return part_of("fluid_line", p.cells, p.inertance_kg_per_m4, p.capacitance_m3_per_Pa,
+                 p.friction_Pas_per_m3, p.allow_active);
 }
 
-CataloguePart check_valve(const CheckValveParameters& parameters) {
-  CataloguePart part("check_valve");
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart valve(const ValveParameters& p) {
+  return part_of("valve", p.nominal_flow_m3_per_s, p.nominal_pressure_Pa, p.laminar_pressure_Pa,
+                 p.allow_active);
 }
 
-CataloguePart effort_source(const EffortSourceParameters& parameters) {
-  CataloguePart part("effort_source");
-  part.give("domain", parameters.domain);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart check_valve(const CheckValveParameters& p) {
+  return part_of("check_valve", p.allow_active);
 }
 
-CataloguePart flow_source(const FlowSourceParameters& parameters) {
-  CataloguePart part("flow_source");
-  part.give("domain", parameters.domain);
-  part.give("allow_active", parameters.allow_active);
-  return part;
+CataloguePart effort_source(const EffortSourceParameters& p) {
+  return part_of("effort_source", p.domain, p.allow_active);
+}
+
+CataloguePart flow_source(const FlowSourceParameters& p) {
+  return part_of("flow_source", p.domain, p.allow_active);
 }
 
 }  // namespace portwave::parts
