@@ -299,6 +299,9 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
     sound = commit_slowly(call.range, s, failure) && sound;
   }
   if (s.ledger != nullptr) examine(bound, s);
+  for (std::size_t i = 0; s.sums != nullptr && i < bound.commit.size(); ++i) {
+    s.sums->take(bound.commit[i].range.batch, bound.commit[i].range.lanes, s.a, s.b_next);
+  }
   return sound;
 }
 
@@ -350,6 +353,7 @@ bool Task::commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseS
         if (!is_any) continue;
         sound = commit_slowly({range.batch, lanes}, s, failure) && sound;
         if (s.ledger != nullptr) s.ledger->examine(range.batch, lanes, s.a, s.b_next);
+        if (s.sums != nullptr) s.sums->take(range.batch, lanes, s.a, s.b_next);
       }
     }
   }
