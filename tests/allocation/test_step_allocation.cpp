@@ -28,7 +28,8 @@
 
 namespace {
 std::atomic<long> allocations{0};
-}
+std::atomic<bool> is_memory_used_up{false};  // for operator new
+}  // namespace
 
 extern "C" {
 void* __real_malloc(std::size_t size);                            // NOLINT
@@ -56,6 +57,7 @@ void* __wrap_aligned_alloc(std::size_t align, std::size_t size) {  // NOLINT
 
 void* operator new(std::size_t size) {
   ++allocations;
+  if (is_memory_used_up) throw std::bad_alloc();
   if (void* memory = __real_malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
@@ -531,6 +533,30 @@ TEST(AllocationControl, CountsLoopsThatAreCompiledAnew) {
   options.threads = 1;
   options.method.waves().guard = false;
   EXPECT_GT(allocations_of_retuning(options, true), 0);
+}
+
+/// A step size that is new to the stepper takes step maps.
+TEST(Snapshot, ThatThereIsNoMemoryForLeavesNothingToGoOnFromUntilOneIsRestored) {
+  Stepper stepper(testing::lossless_pair(), serial(0.1));
+  stepper.step();
+  Stepper clone = stepper.clone();
+  stepper.step_by(0.05);
+  const Snapshot snapshot = stepper.snapshot();
+  bool is_refused = false;
+  is_memory_used_up = true;
+  try {
+    clone.restore(snapshot);
+  } catch (const std::bad_alloc&) {
+    is_refused = true;
+  }
+  is_memory_used_up = false;
+  EXPECT_TRUE(is_refused);
+  EXPECT_THROW(clone.step(), std::logic_error);
+  EXPECT_THROW((void)clone.snapshot(), std::logic_error);
+  clone.restore(snapshot);
+  stepper.step(3);
+  clone.step(3);
+  EXPECT_TRUE(clone.snapshot().to_bytes() == stepper.snapshot().to_bytes());
 }
 
 TEST(AllocationControl, CountsOnOtherThreads) {

@@ -273,6 +273,10 @@ bool InterfaceSolver::engage(int island) {
   return true;
 }
 
+bool InterfaceSolver::is_affine(int island) const {
+  return engaged(island) && islands_[at(island)]->parts.is_affine();
+}
+
 InterfaceSolver::Evaluation InterfaceSolver::base_of(const Island& own) {
   Kept& kept = kept_[own.standing];
   return {kept.u.data(), kept.exchanged.data(), kept.gap.data()};

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "parallel/wave_sums.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/next_iterate.hpp"
 #include "portwave/coupling/waves/residual.hpp"
@@ -20,6 +21,7 @@ struct StepArrays {
   double* a = nullptr;             ///< â: incident waves of the commit
   EnergyLedger* ledger = nullptr;  ///< null: no ledger
   EnergyColumns columns;           ///< of the ledger, for this step
+  WaveSums* sums = nullptr;        ///< of a commit; null: nobody asks
   InterfaceResidual* residual = nullptr;
   NextIterate next_iterate;  ///< empty: the plain update
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 
 namespace portwave {
 
@@ -23,6 +24,19 @@ void Task::start(const StepArrays& s, double* out) {
   }
   edge_coupling_.exchange(s.b, out);
   core_coupling_.exchange(s.b, out);
+}
+
+void Task::begin(const StepArrays& s) {
+  start(s, s.u);
+  const auto is_affine = [&](int island) { return s.next_iterate.is_affine(island); };
+  if (!std::ranges::all_of(shape_.islands, is_affine)) return;
+  for (const auto* ranges : {&shape_.edge, &shape_.core}) {
+    for (const BatchRange& range : *ranges) {
+      const BatchSlot& slot = waves_.batch(range.batch);
+      if (slot.affine == nullptr) continue;
+      slot.affine->known_waves(range.lanes, s.record + slot.record, s.u + slot.wave);
+    }
+  }
 }
 
 /// b̂ of the shared junctions: the task's own and what its neighbours sent.
@@ -299,6 +313,9 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
     sound = commit_slowly(call.range, s, failure) && sound;
   }
   if (s.ledger != nullptr) examine(bound, s);
+  for (std::size_t i = 0; s.sums != nullptr && i < bound.commit.size(); ++i) {
+    s.sums->take(bound.commit[i].range.batch, bound.commit[i].range.lanes, s.a, s.b_next);
+  }
   return sound;
 }
 
@@ -350,6 +367,7 @@ bool Task::commit_islands(const StepArrays& s, const IsMarked& is_marked, PhaseS
         if (!is_any) continue;
         sound = commit_slowly({range.batch, lanes}, s, failure) && sound;
         if (s.ledger != nullptr) s.ledger->examine(range.batch, lanes, s.a, s.b_next);
+        if (s.sums != nullptr) s.sums->take(range.batch, lanes, s.a, s.b_next);
       }
     }
   }

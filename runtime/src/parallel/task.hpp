@@ -36,6 +36,9 @@ class Task {
 
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
+  /// Before the first iteration: u⁰ = P bⁿ, or waves at which parts know their answer (AffineMap::known_waves) where
+  /// one update leads from any to the solution.
+  void begin(const StepArrays& s);
   /// Iteration k of a step: updates u if k > 0, then finds b̂ ≈ S(u) (StepBatch::inexact_scatter). Its
   /// messages have the number `number`, those of the iteration before it `number` − 1. Lanes that other tasks
   /// wait for come first; their waves are sent before the rest is done. `on_fault` is called with the

@@ -2,7 +2,8 @@
 //
 // With A δ = r + B_p e and the ports closed by their impedances, e = s a − γ y, the boundary has
 //   (Σ + B_T γ B_Tᵀ) δ_T = g + B_T s a,   g = r_T − Y L⁻¹r_I − B_T γ B_Tᵀ v_T.
-// freeze  eliminates the interior from r: one pass through L and Y;
+// freeze  eliminates the interior from r: one pass through L and Y; where each port has a coordinate of the boundary to
+//         itself, e = −g says what δ_T = 0 takes: waves at which b is known;
 // scatter solves for δ_T and gives b = a − (2γ/s) y or −a + (2/s) e;
 // advance does the same and substitutes back: the second pass.
 // Increments for the reason given in dense_linear_batch.cpp.
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -95,6 +97,7 @@ struct CondensedLane {
   SparseMatrix B_u;
   Vector gamma, s;  ///< of the ports; e = s a − γ y
   std::vector<char> by_flow;
+  bool has_own_coordinates = false;  ///< each port, one of the boundary
 };
 
 void check_ports(const Signature& signature) {
@@ -183,6 +186,15 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
     }
   }
 
+  void known_waves(LaneRange range, const double* record, double* a) const override {
+    for (int l = range.first; l < range.last; ++l) {
+      if (!lanes_[static_cast<std::size_t>(l)].has_own_coordinates) continue;
+      const double* const last_a =
+          extra_of_lane(l, record) + 4 * n_ + 7 * parts_[0]->factored()->boundary().size();
+      for (int j = 0; j < p_; ++j) a[j * stride() + l] = last_a[j];
+    }
+  }
+
   /// As that of a sparse linear part.
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override {
@@ -254,6 +266,13 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
     lane.K = SymmetricProduct(form.K, lane.form->boundary());
     if (!lane.form->damping()) lane.D = SymmetricProduct(form.D, lane.form->boundary());
     lane.B_u = form.B.rightCols(part.signature().input_size());
+    std::vector<char> is_free(lane.form->boundary().size(), 1);
+    lane.has_own_coordinates = std::cmp_equal(is_free.size(), lane.form->ports());
+    for (int j = 0; j < lane.form->ports() && lane.has_own_coordinates; ++j) {
+      const int place = lane.form->place_of_port(j);
+      lane.has_own_coordinates =
+          place >= 0 && std::exchange(is_free[static_cast<std::size_t>(place)], 0) != 0;
+    }
     return lane;
   }
 
@@ -340,14 +359,21 @@ class Batch final : public LanewiseBatch, public AffineMap, public StepRoundings
     const std::vector<int>& order = lane.factors->order();
     for (std::size_t k = 0; k < order.size(); ++k) room.w[k] = r[order[k]];
     lane.factors->reduce(room.w, room.delta);
-    if (p_ > 0) room.last_a[0] = std::numeric_limits<double>::quiet_NaN();  // nothing is known
+    if (p_ == 0) return;
+    if (!lane.has_own_coordinates) room.last_a[0] = std::numeric_limits<double>::quiet_NaN();
     const SparseMatrix& B = lane.form->at_boundary();
     const std::vector<int>& coordinates = lane.form->boundary();
     double* const g = room.w + lane.factors->interior();
+    if (lane.has_own_coordinates) std::fill_n(room.boundary, coordinates.size(), 0.0);
     for (int j = 0; j < p_; ++j) {
       double flow = 0.0;
       for (SparseMatrix::InnerIterator it(B, j); it; ++it) {
         flow += it.value() * v[coordinates[row(it)]];
+      }
+      if (lane.has_own_coordinates) {
+        const double effort = -g[lane.form->place_of_port(j)];
+        room.last_a[j] = (effort + lane.gamma[j] * flow) / lane.s[j];
+        room.last_b[j] = outgoing(lane, j, room.last_a[j], flow);
       }
       for (SparseMatrix::InnerIterator it(B, j); it; ++it) {
         g[it.row()] -= it.value() * lane.gamma[j] * flow;

@@ -15,6 +15,7 @@
 
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/batch_facets.hpp"
 #include "portwave/subsystems/descriptor/second_order.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/systems/large_structures.hpp"
@@ -369,6 +370,58 @@ TEST(SecondOrderValidation, MassesThatAreMissing) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("descriptor_port_hamiltonian"), std::string::npos) << text;
+}
+
+/// Waves at which a step of a large structure is known are no others than those that it solves for.
+TEST(SecondOrderSteps, KnownWavesAreThoseThatASolveGives) {
+  const int n = 25 * 25;  // factorised from 500 coordinates on
+  const auto form_with = [&](const std::vector<std::vector<std::pair<int, double>>>& ports) {
+    SecondOrderForm form = membrane_form(24, 24, 1, /*lumped=*/false, 0.3);
+    form.B = testing::columns(n, ports);
+    return form;
+  };
+  const auto port = [](const std::string& name) {
+    return Port{name, Causality::effort_in, Domain::generic, 1};
+  };
+  const double impedance[] = {0.7, 40.0, 3.0};
+  constexpr double kUntouched = 7.0;
+  const auto known_by = [&](const SecondOrderForm& form) {
+    const SecondOrderPart part =
+        make_second_order_part(Signature{"second_order_system",
+                                         second_order_states(testing::numbered("q", n)),
+                                         {port("one"), port("two"), port("three")},
+                                         {}},
+                               form);
+    const Component* const list[] = {part.get()};
+    const std::unique_ptr<StepBatch> batch = part->make_batch(list);
+    batch->prepare(1e-2, impedance);
+    AlignedVector record(batch->record_size());
+    const VectorXd x = some_motion(form);
+    batch->set_state(0, x.data(), record.data());
+    batch->freeze({0, 1}, record.data(), nullptr);
+    VectorXd a = VectorXd::Constant(3, kUntouched), b(3), offset(3), D(9);
+    const AffineMap& map = *batch->affine_map();
+    map.affine_matrix(0, D.data());
+    map.affine_offset(0, record.data(), offset.data());
+    map.known_waves({0, 1}, record.data(), a.data());
+    EXPECT_TRUE(batch->scatter({0, 1}, record.data(), a.data(), b.data()).ok());
+    for (int i = 0; i < 3; ++i) {
+      const double solved = offset[i] + D.segment(3 * i, 3).dot(a);
+      EXPECT_NEAR(b[i], solved, 1e-12 * (a.cwiseAbs().maxCoeff() + std::abs(offset[i]))) << i;
+    }
+    // What it knows is forgotten with the next waves, and solved for then.
+    const VectorXd other = 1.5 * a;
+    EXPECT_TRUE(batch->scatter({0, 1}, record.data(), other.data(), b.data()).ok());
+    EXPECT_NEAR(b[0], offset[0] + D.head(3).dot(other), 1e-12 * other.cwiseAbs().maxCoeff());
+    return a;
+  };
+  const VectorXd own = known_by(form_with({{{31, 1.0}}, {{300, 1.0}}, {{n - 1, 1.0}}}));
+  EXPECT_TRUE((own.array() != kUntouched).all());
+  // A port on two coordinates, and two ports on one: nothing is known.
+  EXPECT_EQ(known_by(form_with({{{31, 1.0}}, {{300, 1.0}}, {{0, 1.0}, {n - 1, -1.0}}})),
+            VectorXd::Constant(3, kUntouched));
+  EXPECT_EQ(known_by(form_with({{{31, 1.0}}, {{31, 1.0}}, {{n - 1, 1.0}}})),
+            VectorXd::Constant(3, kUntouched));
 }
 
 TEST(SecondOrderValidation, NumbersThatAreNotFinite) {

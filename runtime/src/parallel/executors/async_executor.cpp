@@ -92,7 +92,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   }
 
   void iterate(Task& task, std::int64_t k, std::uint64_t number) {
-    if (k == 0) task.start(arrays_, arrays_.u);
+    if (k == 0) task.begin(arrays_);
     task.iterate(arrays_, static_cast<int>(k), plan_.rule.update, number,
                  [&](PhaseStatus&& failure) { fail(task, k, std::move(failure)); });
   }

@@ -137,7 +137,7 @@ void LayeredExecutor::iterate(int index, int k) {
     return;
   }
   if (is_at_rest(index, k)) return;
-  if (k == 0) task.start(arrays_, arrays_.u);
+  if (k == 0) task.begin(arrays_);
   task.iterate(arrays_, k, plan_.rule.update, number_of(k),
                [&](PhaseStatus&& failure) { take_fault(task, k, std::move(failure)); });
 }
@@ -145,7 +145,7 @@ void LayeredExecutor::iterate(int index, int k) {
 void LayeredExecutor::iterate_edge(int index, int k) {
   if (is_at_rest(index, k)) return;
   Task& task = graph_.task(index);
-  if (k == 0) task.start(arrays_, arrays_.u);
+  if (k == 0) task.begin(arrays_);
   task.iterate_edge(arrays_, k, plan_.rule.update, number_of(k),
                     [&](PhaseStatus&& failure) { take_fault(task, k, std::move(failure)); });
 }

@@ -81,7 +81,7 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
     }
     return false;
   }
-  if (done_ == 0 && limit > 0) task_.start(s, s.u);
+  if (done_ == 0 && limit > 0) task_.begin(s);
   while (rule.checked() && done_ < limit && open_ > 0) {
     if (!solve(s, rule)) return false;
     ++done_;

@@ -7,6 +7,11 @@
 namespace portwave {
 
 void Activity::refuse() const {
+  if (kind() == Kind::torn) {
+    throw std::logic_error(
+        "there was not enough memory to restore the last snapshot, of which a part was read: "
+        "restore one before anything else");
+  }
   throw std::logic_error(
       kind() == Kind::told
           ? "observers are told of a step: they may read the run and set inputs, but neither step "

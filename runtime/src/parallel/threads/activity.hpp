@@ -16,6 +16,7 @@ class Activity {
     step,    ///< nothing may be changed or kept
     change,  ///< the same, between two steps
     told,    ///< observers look at a step that was made: inputs may be set, and states be kept
+    torn,    ///< a state was read in part: none until another one is read
   };
 
   Activity() = default;
@@ -33,7 +34,7 @@ class Activity {
   }
   /// Before something that reads all of the state. Errors: std::logic_error.
   void expect_no_step() const {
-    if (kind() == Kind::step) refuse();
+    if (kind() == Kind::step || kind() == Kind::torn) refuse();
   }
   /// Before it ends, or is moved: whoever called the function that does it would go on with what is no
   /// more. Ends the program, with a text.
@@ -50,19 +51,24 @@ class Activity {
 /// While alive, something is at it.
 class Acting {
  public:
-  /// Errors: std::logic_error where it is at something already.
-  Acting(Activity& activity, Activity::Kind kind) : activity_(activity) {
-    activity.expect_none();
+  /// Errors: std::logic_error where it is at something already but `from`.
+  Acting(Activity& activity, Activity::Kind kind, Activity::Kind from = Activity::Kind::none)
+      : activity_(activity) {
+    if (activity.kind() != from) activity.expect_none();
+    if (from == activity.kind()) end_ = from;
     be(kind);
   }
-  ~Acting() { be(Activity::Kind::none); }
+  ~Acting() { be(end_); }
   Acting(const Acting&) = delete;
   Acting& operator=(const Acting&) = delete;
 
   void be(Activity::Kind kind) { activity_.kind_.store(kind, std::memory_order_relaxed); }
+  /// What it is at the end.
+  void end_as(Activity::Kind kind) { end_ = kind; }
 
  private:
   Activity& activity_;
+  Activity::Kind end_ = Activity::Kind::none;
 };
 
 }  // namespace portwave

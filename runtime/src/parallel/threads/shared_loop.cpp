@@ -5,28 +5,30 @@
 namespace portwave {
 
 void SharedLoop::run(int count, Call call, const void* body, WorkerTeam& helpers, int worker) {
-  if (is_open_.test_and_set(std::memory_order_acquire)) {
+  if (is_taken_.test_and_set(std::memory_order_acquire)) {
     for (int i = 0; i < count; ++i) call(body, i);
     return;
   }
-  call_ = call;
-  body_ = body;
   left_.store(count, std::memory_order_relaxed);
   const auto shares = static_cast<std::int64_t>(ranges_.size());
   for (std::int64_t r = 0; r < shares; ++r) {
     const auto first = static_cast<std::uint64_t>(count * r / shares);
     const auto last = static_cast<std::uint64_t>(count * (r + 1) / shares);
-    // Whoever takes from it sees the loop.
-    ranges_[static_cast<std::size_t>(r)].word.store(last << 32U | first, std::memory_order_release);
+    Range& range = ranges_[static_cast<std::size_t>(r)];
+    range.call = call;
+    range.body = body;
+    range.word.store(last << 32U | first, std::memory_order_release);
   }
+  is_open_.store(true, std::memory_order_release);
   if (ranges_.size() > 1) helpers.summon();
   work(static_cast<std::size_t>(worker) % ranges_.size());
+  is_open_.store(false, std::memory_order_relaxed);
   for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
-  is_open_.clear(std::memory_order_release);
+  is_taken_.clear(std::memory_order_release);
 }
 
 bool SharedLoop::try_work(int worker) noexcept {
-  if (left_.load(std::memory_order_relaxed) <= 0) return false;
+  if (!is_open_.load(std::memory_order_relaxed)) return false;
   return work(static_cast<std::size_t>(worker) % ranges_.size());
 }
 
@@ -38,7 +40,7 @@ bool SharedLoop::work(std::size_t own) {
     for (;;) {
       const Indices taken = take(range);
       if (taken.first >= taken.last) break;
-      for (int k = taken.first; k < taken.last; ++k) call_(body_, k);
+      for (int k = taken.first; k < taken.last; ++k) range.call(range.body, k);
       done += taken.last - taken.first;
     }
   }

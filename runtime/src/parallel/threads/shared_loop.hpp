@@ -12,9 +12,9 @@ class WorkerTeam;
 /// A loop that one thread opens and others help with, if they look by. Indices that are still to be run
 /// are in one word per thread, [first, last): one's own are run first, and then those of others. A range is
 /// taken from by compare and swap, so that each index is taken once. The loop is over when all bodies have
-/// returned; until then nobody writes `call_` and `body_`, and whoever has taken indices reads those of the
+/// returned; until then nobody writes the call beside a word, and whoever has taken indices reads that of the
 /// loop that the indices belong to: a word that compared equal holds indices of the present loop, whichever
-/// it is.
+/// it is. It comes with the cache line of the word.
 ///
 /// Bodies must not throw. Nothing is allocated after construction.
 class SharedLoop {
@@ -33,6 +33,9 @@ class SharedLoop {
  private:
   struct alignas(128) Range {
     std::atomic<std::uint64_t> word{0};  ///< last · 2³² + first; empty: first ≥ last
+    // Of the loop. Written before `word` is.
+    Call call = nullptr;
+    const void* body = nullptr;
   };
   struct Indices {
     int first = 0, last = 0;
@@ -41,12 +44,11 @@ class SharedLoop {
   bool work(std::size_t own);
   static Indices take(Range& range);
 
-  std::atomic_flag is_open_;
-  // Of the loop. Written before the ranges are.
-  Call call_ = nullptr;
-  const void* body_ = nullptr;
+  std::atomic_flag is_taken_;
   alignas(128) std::atomic<int> left_{0};  ///< bodies that have not returned
-  std::vector<Range> ranges_;              ///< by thread
+  alignas(128) std::atomic<bool> is_open_{
+      false};                  ///< all ranges are written: helpers look at this alone until then
+  std::vector<Range> ranges_;  ///< by thread
 };
 
 }  // namespace portwave

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
-#include <numeric>
 
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -134,31 +133,20 @@ bool ResolutionWatch::Usual::is_sudden(double now) {
 }
 
 void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy,
-                                  std::span<const double> a, std::span<const double> b) {
+                                  const WaveSums::Sums& waves) {
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
   turned_over_.largest = std::max(turned_over_.largest, largest_J_);
-  // Several sums side by side, so that none waits for its last term.
-  constexpr std::size_t kSums = 8;
-  double effort[kSums] = {}, flow[kSums] = {};
-  const auto add = [&](std::size_t k, double incident, double outgoing) {
-    effort[k] += (incident + outgoing) * (incident + outgoing);
-    flow[k] += (incident - outgoing) * (incident - outgoing);
-  };
-  std::size_t i = 0;
-  for (; i + kSums <= a.size(); i += kSums) {
-    for (std::size_t k = 0; k < kSums; ++k) add(k, a[i + k], b[i + k]);
-  }
-  for (; i < a.size(); ++i) add(0, a[i], b[i]);
-  const double efforts = std::accumulate(effort, effort + kSums, 0.0);
-  const double flows = std::accumulate(flow, flow + kSums, 0.0);
-  waves_J_ = std::max(waves_J_, 0.25 * (efforts + flows));
+  waves_J_ = std::max(waves_J_, 0.25 * (waves.efforts + waves.flows));
   const bool sudden[] = {
       turned_over_.is_sudden(std::abs(energy.changed_J) + std::abs(energy.supplied_J)),
-      efforts_.is_sudden(efforts), flows_.is_sudden(flows)};
+      efforts_.is_sudden(waves.efforts), flows_.is_sudden(waves.flows)};
   for (int k = 0; k < 3 && step > 0; ++k) {
     if (sudden[k]) look_closely(step, kEnergy + k);
   }
-  follows_ = follows_ && step <= last_seen_ + 1;
+  if (follows_ && step > last_seen_ + 1) {
+    follows_ = false;
+    mark_ = 0;
+  }
   if (damped_part_ < 0) return;
   moved_J_ += std::abs(energy.supplied_J);
   dissipated_J_ += energy.dissipated_J;
@@ -181,6 +169,11 @@ bool ResolutionWatch::is_damped_away() const {
 }
 
 void ResolutionWatch::forget() {
+  mark_ = 0;
+  forget_motion();
+}
+
+void ResolutionWatch::forget_motion() {
   estimate_.forget();
   for (Sequence& state : states_) state.known = state.alternations = 0;
   for (Port& port : ports_) {
@@ -203,6 +196,7 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
     begun_ = step;
   }
   last_seen_ = step;
+  mark_ = 0;
   follows_ = true;
   step_s_ = waves_.step_s();
   ++looks_;
@@ -379,6 +373,7 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
 
 void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<const int> wave,
                                     std::span<const double> weight) {
+  mark_ = 0;
   const std::size_t count = at(stages_.count);
   double of_all = 0.0;  // the largest effort or flow of all ports so far
   for (const Port& port : ports_) {
@@ -468,13 +463,14 @@ std::size_t ResolutionWatch::bytes() const {
          sizeof(Finding) * 2 * jumps_.capacity();
 }
 
-void ResolutionWatch::archive(StateArchive& archive) {
+/// What changes in the steps that are examined alone.
+void ResolutionWatch::archive_motion(StateArchive& archive) {
   archive.value(follows_);
   if (follows_) {
     estimate_.archive(archive);
     archive.array(std::span(states_));
   } else {
-    forget();
+    forget_motion();
     estimate_.archive_scales(archive);
   }
   archive.array(std::span(own_));
@@ -487,6 +483,10 @@ void ResolutionWatch::archive(StateArchive& archive) {
                      "motion that is not resolved");
     }
   }
+}
+
+void ResolutionWatch::archive(StateArchive& archive) {
+  archive.section(mark_, [&] { archive_motion(archive); });
   archive.array(std::span(patience_));
   archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
                  last_seen_, begun_, looks_, step_s_, turned_over_, efforts_, flows_, largest_J_,

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "parallel/wave_sums.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "step/sizes/step_error.hpp"
 
@@ -52,9 +53,8 @@ class ResolutionWatch {
   void expect(std::size_t inputs, int damped_part);
   /// The states were set from outside: earlier ones say nothing about them.
   void forget();
-  /// The energies of step `step`, and its waves: a sudden change of energy, efforts or flows is examined.
-  void note_energy(std::int64_t step, const StepLedger& energy, std::span<const double> a,
-                   std::span<const double> b);
+  /// The energies of step `step`: a sudden change of energy, efforts or flows is examined.
+  void note_energy(std::int64_t step, const StepLedger& energy, const WaveSums::Sums& waves);
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
   void look(std::int64_t step, const double* record, const double* a, const double* next);
@@ -91,6 +91,8 @@ class ResolutionWatch {
     int part = -1;
   };
 
+  void archive_motion(StateArchive& archive);
+  void forget_motion();
   bool is_estimated(std::int64_t step) const;
   bool dies(int part, int state) const;
   void follow(std::int64_t step, const double* record, const double* a, const double* next);
@@ -145,6 +147,7 @@ class ResolutionWatch {
   std::vector<Patience> patience_;
   std::int64_t begun_ = 0;  // the first step of those on end
   bool follows_ = false;    // the step before was examined
+  std::uint64_t mark_ = 0;  // of what examined steps change (StateArchive::section)
   double step_s_ = 0.0;
   /// A sum over the network that may change suddenly.
   struct Usual {

@@ -39,7 +39,7 @@ namespace {
 
 /// The header before the bytes of a snapshot: first its identity, then the state.
 struct SnapshotHead {
-  char magic[24] = "portwave snapshot 7";
+  char magic[24] = "portwave snapshot 8";
   char version[16] = {};
   std::uint64_t checksum = 0;  // of what follows
   std::uint64_t identity = 0;  // bytes
@@ -81,6 +81,7 @@ const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
   for (const Part& part : system().parts()) {
     if (part.component->capabilities().restorable) continue;
     const auto* const program = dynamic_cast<const MayHaveStateBytes*>(part.component.get());
+    has_programs_ = true;
     const std::string why = program == nullptr ? "its component does not say that it is restorable"
                                                : program->why_no_state_bytes();
     if (why.empty()) continue;
@@ -91,6 +92,7 @@ const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
   }
   for (const SignalGraph::Node& node : nodes_of(options_)) {
     const auto* const program = dynamic_cast<const MayHaveStateBytes*>(node.block.get());
+    has_programs_ = has_programs_ || program != nullptr;
     const std::string why = program == nullptr ? "" : program->why_no_state_bytes();
     if (why.empty()) continue;
     throw std::logic_error(
@@ -187,13 +189,15 @@ void Stepper::snapshot(Snapshot& into) const {
   engine_->activity().expect_no_step();
   into.of_ = nullptr;  // until it is complete
   const auto& own = identity();
-  StateArchive writer = StateArchive::writer(into.bytes_);
+  StateArchive::Sections sections = std::move(into.sections_);
+  StateArchive writer = StateArchive::writer(into.bytes_, &sections);
   // A writer changes nothing.
   const_cast<Stepper*>(this)->archive(writer);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   writer.finish();
   into.time_s_ = time_s();
   into.step_index_ = step_index();
   into.of_ = own;
+  into.sections_ = std::move(sections);
   into.exchanged_ = exchanged_;
   into.origin_ = 0;
   is_exchanged_shared_ = true;
@@ -205,20 +209,34 @@ Snapshot Stepper::snapshot() const {
   return out;
 }
 
+/// Whether the snapshot is of this stepper or a clone, and was no bytes of somebody else since.
+bool Stepper::is_own(const Snapshot& snapshot) const {
+  return snapshot.origin_ == 0 && snapshot.of_ == identity();
+}
+
 /// After a failure the stepper is unusable until another snapshot is read.
 void Stepper::adopt(const Snapshot& snapshot) {
-  StateArchive reader = StateArchive::reader(snapshot.bytes_);
+  StateArchive reader = is_own(snapshot)
+                            ? StateArchive::own_reader(snapshot.bytes_, snapshot.sections_)
+                            : StateArchive::reader(snapshot.bytes_);
   archive(reader);
   reader.finish();
   reader.expect(time_s() == snapshot.time_s_ && step_index() == snapshot.step_index_, "the time");
 }
 
 void Stepper::restore(const Snapshot& snapshot) {
-  const Acting acting(engine_->activity(), Activity::Kind::change);
+  using enum Activity::Kind;
+  Acting acting(engine_->activity(), change, torn);
   if (snapshot.of_ == nullptr) {
     throw std::invalid_argument("the snapshot is empty: nothing has been saved into it");
   }
   const Components exchanges = exchanges_for(snapshot);
+  if (is_own(snapshot) && exchanges.empty() && !has_programs_) {
+    // It fits, and nothing can fail but an allocation, where levels of step size or lists of findings grow.
+    acting.end_as(torn);
+    adopt(snapshot);
+    return acting.end_as(none);
+  }
   Snapshot before;
   before.bytes_ = std::move(before_);
   this->snapshot(before);
@@ -251,6 +269,7 @@ void Stepper::restore(const Snapshot& snapshot) {
   }
   for (const auto& [part, present] : left) note_exchange(part, present);
   before_ = std::move(before.bytes_);
+  acting.end_as(none);
 }
 
 namespace {
@@ -352,6 +371,7 @@ Stepper Stepper::clone(int threads) const {
   };
   Stepper out = made();
   out.identity_ = identity();
+  out.has_programs_ = has_programs_;
   out.restore(snapshot());
   return out;
 }

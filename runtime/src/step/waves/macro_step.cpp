@@ -178,6 +178,13 @@ StepLedger MacroStep::close() {
   return energy;
 }
 
+WaveSums::Sums MacroStep::wave_sums() {
+  for (int i = 0; !together_.is_alone() && i < std::ssize(waves_.batches()); ++i) {
+    wave_sums_->take(i, waves_.batch(i).all(), next_.a.data(), next_.b.data());
+  }
+  return wave_sums_->total();
+}
+
 void MacroStep::accept(double step_s) {
   revocable_ = false;
   std::swap(now_, next_);
@@ -412,6 +419,7 @@ void MacroStep::states_jumped() {
 
 void MacroStep::bind(Executor& executor) {
   executor_ = &executor;
+  if (wave_sums_) wave_sums_->arrange();
   arrays_[0] = arrays_between(now_, next_);
   arrays_[1] = arrays_between(next_, now_);
   for (const StepArrays& arrays : arrays_) executor.bind(arrays);
@@ -427,6 +435,7 @@ StepArrays MacroStep::arrays_between(const WaveState& from, const WaveState& to)
           .a = to.a.data(),
           .ledger = keeps_ledger_ ? &ledger_ : nullptr,
           .columns = keeps_ledger_ ? ledger_.columns() : EnergyColumns{},
+          .sums = wave_sums_ ? &*wave_sums_ : nullptr,
           .residual = &residual_,
           .next_iterate = next_iterate()};
 }
@@ -445,8 +454,9 @@ const StepArrays& MacroStep::arrays() {
 
 std::size_t MacroStep::bytes() const {
   const std::size_t wave = now_.b.size() * sizeof(double);
-  return ledger_.bytes() + residual_.bytes() + (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
-         (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
+  return ledger_.bytes() + residual_.bytes() + (wave_sums_ ? wave_sums_->bytes() : 0) +
+         (extrapolated_ ? extrapolated_->bytes() + wave : 0) + (guard_ ? guard_->bytes() : 0) +
+         (acceleration_ ? acceleration_->bytes() : 0) +
          (interface_ ? interface_->current().bytes() : 0) + 6 * wave +
          outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double);
 }

@@ -56,6 +56,10 @@ class MacroStep {
   /// has the system that is stepped.
   void prepare(const WaveCoupling& method, const StagedRun& run, bool has_tolerance,
                bool keeps_ledger);
+  /// Keeps sums of the waves of commits. Before `bind`.
+  void sum_waves() { wave_sums_.emplace(waves_); }
+  /// Those of the step that was committed last.
+  WaveSums::Sums wave_sums();
   /// From now on `executor` runs the tasks. Must be called again when step maps or junctions have changed.
   void bind(Executor& executor);
   /// Begins another run: time, waves and accounts are reset. `set_states` writes the initial states into the
@@ -188,6 +192,7 @@ class MacroStep {
   std::vector<PartDefects> defects_;
   std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
   EnergyLedger ledger_;
+  std::optional<WaveSums> wave_sums_;
   InterfaceResidual residual_;
   std::optional<PassivityGuard> guard_;
   std::optional<Acceleration> acceleration_;

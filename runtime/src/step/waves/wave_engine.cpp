@@ -176,7 +176,7 @@ void WaveEngine::commit(StepReport& report, double end_s, double step_s, Moments
   if (step_.keeps_ledger()) {
     report.energy = step_.close();
     if (watch_ && !is_piece) {
-      watch_->note_energy(clock.steps(), report.energy, step_.next().a, step_.next().b);
+      watch_->note_energy(clock.steps(), report.energy, step_.wave_sums());
     }
   }
   if (changes_ && changes_->next(clock.time_s(), 2.0 * step_s) <= end_s) {

@@ -68,7 +68,7 @@ void WaveEngine::archive(StateArchive& archive) {
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;
   archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
-  expect_sound(archive);
+  if (archive.checks()) expect_sound(archive);
   step_.plan().rule.budget = budget;
   start_ports_.forget();
   states_.forget();
@@ -152,10 +152,11 @@ void WaveEngine::archive_levels(StateArchive& archive) {
 
 /// Which parts are damped, and which have maps for both: steps after reading have the bits of those after writing.
 void WaveEngine::archive_damping(StateArchive& archive) {
-  ChangeOver::Kept kept = change_over_ ? change_over_->kept() : ChangeOver::Kept();
+  if (!change_over_) return;
+  ChangeOver::Kept kept = change_over_->kept();
   const std::vector<char> present = kept.states;
   kept.archive(archive);
-  if (!archive.reads() || !change_over_) return;
+  if (!archive.reads()) return;
   if (!change_over_->fits(kept)) return change_over_->forget();  // parts had other parameters
   if (kept.states != present) arrange_damping(kept.states);
   change_over_->take(kept);

@@ -88,10 +88,12 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given,
   has_extrapolated_start_ = step_.extrapolated().has_value();
   certificate_.emplace(waves_, step_.update(), step_.ledger(), options_.certify == Certify::full,
                        unrepeatable_parts(waves_));
+  const bool watches = together().has_whole() && options_.certify != Certify::none;
+  if (watches) step_.sum_waves();
   make_executor();
   plan_step();
   look_for_decays_in_slices();
-  if (together().has_whole() && options_.certify != Certify::none) {
+  if (watches) {
     watch_.emplace(waves_, run_.rule(), record(), static_cast<int>(system.scalar_ports().size()));
     begin_watching();
   }

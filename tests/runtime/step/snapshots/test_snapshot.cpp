@@ -276,6 +276,24 @@ TEST_P(Snapshots, ForgetWhatCameBetween) {
   EXPECT_TRUE(same_bits(expected, run(stepper, GetParam().after)));
 }
 
+TEST_P(Snapshots, SavedAgainHoldWhatNewOnesHold) {
+  Stepper stepper = this->stepper();
+  Snapshot again;
+  for (const int steps : {GetParam().before, 1, GetParam().after, 0, 1}) {
+    stepper.step(steps);
+    stepper.snapshot(again);
+    ASSERT_TRUE(again.to_bytes() == stepper.snapshot().to_bytes()) << stepper.step_index();
+  }
+  const Snapshot there = again;
+  for (const int steps : {0, 2}) {
+    stepper.step(steps);
+    stepper.restore(there);
+    EXPECT_TRUE(stepper.snapshot().to_bytes() == there.to_bytes()) << steps;
+    stepper.snapshot(again);
+    EXPECT_TRUE(again.to_bytes() == there.to_bytes()) << steps;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Runs, Snapshots, ::testing::ValuesIn(cases()),
                          [](const auto& own) { return own.param.name; });
 
@@ -350,6 +368,29 @@ TEST(Snapshot, GoesThroughBytesAndWhatWasChangedIsRefused) {
     EXPECT_THROW((void)Snapshot::from_bytes(bytes), std::invalid_argument) << i;
     bytes[i] ^= std::byte{4};
   }
+}
+
+/// What only examined steps change stays where it is in between: it is not written again, nor read.
+TEST(Snapshot, OfStepsThatAreNotExaminedGoBackAndForth) {
+  const Scenario scenario = example("chain_64");
+  Stepper stepper(scenario.system, scenario.options);
+  stepper.step(100);
+  Snapshot early;
+  stepper.snapshot(early);
+  const std::vector<std::byte> first = early.to_bytes();
+  stepper.step(5);
+  const Snapshot late = stepper.snapshot();
+  stepper.step(30);  // some of them are examined
+  const Snapshot last = stepper.snapshot();
+  for (const Snapshot* const own :
+       std::initializer_list<const Snapshot*>{&early, &last, &late, &early, &last}) {
+    stepper.restore(*own);
+    Snapshot again = late;
+    stepper.snapshot(again);
+    EXPECT_TRUE(again.to_bytes() == own->to_bytes()) << own->step_index();
+  }
+  stepper.restore(Snapshot::from_bytes(first));
+  EXPECT_TRUE(stepper.snapshot().to_bytes() == first);
 }
 
 TEST(Snapshot, UsesItsMemoryAgain) {

@@ -74,6 +74,8 @@ class InterfaceSolver {
   /// memory runs out.
   bool engage(int island);
   bool engaged(int island) const { return flags_[at(island)].engaged; }
+  /// Whether an engaged island gets to its solution from any waves by one update.
+  bool is_affine(int island) const;
   /// Whether the next iterate is in u().
   bool active(int island) const { return flags_[at(island)].active; }
   /// Whether the last evaluation stands; and whether the one in progress may fail without harm.

@@ -75,6 +75,10 @@ class NextIterate {
 
   /// The island takes the interface update in this step.
   bool is_solved(int island) const { return interface_ != nullptr && interface_->engaged(island); }
+  /// The same, and it gets to its solution from any waves by one update.
+  bool is_affine(int island) const {
+    return interface_ != nullptr && interface_->is_affine(island);
+  }
   /// Whether the last evaluation stands, or was a trial that is rejected.
   bool stands(int island) const {
     if (is_solved(island)) return interface_->stands(island);

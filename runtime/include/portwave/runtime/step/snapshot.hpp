@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 // Internal to the library, hence not shown.
 namespace portwave {
@@ -52,6 +53,7 @@ class Snapshot {
  private:
   friend class Stepper;
   std::vector<std::byte> bytes_;
+  StateArchive::Sections sections_;         // of bytes_; not of bytes from elsewhere
   std::shared_ptr<const StepIdentity> of_;  // what the run began with; null: nothing has been saved
   std::shared_ptr<const Exchanges> exchanged_;  // since then; null: nothing
   /// From bytes: the digest of what the run began with, `of_` being what it was then. 0: not from bytes.

@@ -123,7 +123,8 @@ class Stepper {
   /// those of parts that are exchanged.
   /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of another
   /// system, other parameters or other options, naming the difference; where parts would have to be
-  /// exchanged and cannot be, as in `set_component`; or where it is not a state that a run can reach.
+  /// exchanged and cannot be, as in `set_component`; or where it is not a state that a run can reach. std::bad_alloc:
+  /// the stepper may refuse everything until a snapshot is restored.
   void restore(const Snapshot& snapshot);
   /// A stepper with the same system and options in the same state, but without observers. It repeats all
   /// preparation; to go back to a state many times, `restore` is far cheaper. A system that this stepper has
@@ -279,6 +280,7 @@ class Stepper {
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
+  bool is_own(const Snapshot& snapshot) const;
   void adopt(const Snapshot& snapshot);
   /// The number of a settable signal; −1: it is an input of a part.
   int signal_of(InputSlot input) const;
@@ -332,6 +334,7 @@ class Stepper {
   mutable std::shared_ptr<const StepIdentity> identity_;  // of the start; null: not known yet
   Components originals_;                                  // of parts that were ever exchanged
   std::shared_ptr<Exchanges> exchanged_;                  // null: none
+  mutable bool has_programs_ = false;  // parts or blocks with states of their own; with `identity_`
   mutable bool is_exchanged_shared_ = false;  // with snapshots: the next change copies it
   std::vector<std::byte> before_;             // while a snapshot is restored: to go back to
   mutable std::map<std::string, std::vector<double>, std::less<>>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +23,17 @@ namespace portwave {
 /// that grow and for the first use of a buffer.
 ///
 /// Bytes may be malicious: whoever reads members checks them (`expect`, `expect_finite`) before anything is
-/// indexed, counted or divided by them.
+/// indexed, counted or divided by them. Bytes that this process wrote and nobody else has touched are not checked.
 class StateArchive {
  public:
+  /// Where in the bytes the members of `section` are, and the mark that they had.
+  struct Section {
+    std::uint64_t mark = 0;
+    std::size_t begin = 0, size = 0;
+    bool operator==(const Section&) const = default;
+  };
+  using Sections = std::vector<Section>;
+
   /// Bytes that no archive has written, or that do not fit their destination. The destination is then
   /// unusable until it has been read from other bytes.
   class Mismatch : public std::logic_error {
@@ -35,10 +44,21 @@ class StateArchive {
   static constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
   /// Writes over the contents of `bytes`, whose memory it reuses; `finish` ends it.
-  static StateArchive writer(std::vector<std::byte>& bytes) { return StateArchive(bytes); }
-  static StateArchive reader(std::span<const std::byte> bytes) { return StateArchive(bytes); }
+  /// `sections`: of what was written into them before, by this process, and of what is written now; null: unknown.
+  static StateArchive writer(std::vector<std::byte>& bytes, Sections* sections = nullptr) {
+    return StateArchive(bytes, sections);
+  }
+  static StateArchive reader(std::span<const std::byte> bytes) {
+    return StateArchive(bytes, nullptr);
+  }
+  /// Of bytes that this process wrote, with their sections, and that fit.
+  static StateArchive own_reader(std::span<const std::byte> bytes, const Sections& sections) {
+    return StateArchive(bytes, const_cast<Sections*>(&sections));  // NOLINT(*-const-cast): it reads
+  }
 
   bool reads() const { return out_ == nullptr; }
+  /// Whether it reads, from bytes that may be anybody's.
+  bool checks() const { return reads() && sections_ == nullptr; }
 
   template <class... T>
   void values(T&... members) {
@@ -101,12 +121,12 @@ class StateArchive {
   /// Reading: refuses the bytes unless a condition holds for the values read. `what` names them, as in "the
   /// number of steps".
   void expect(bool holds, const char* what) const {
-    if (reads() && !holds) [[unlikely]] {
+    if (checks() && !holds) [[unlikely]] {
       throw_unexpected(what);
     }
   }
   void expect_finite(std::span<const double> numbers, const char* what) const {
-    if (!reads()) return;
+    if (!checks()) return;
     constexpr std::uint64_t kExponent = 0x7ff0000000000000U;
     bool all = true;
     for (const double number : numbers) {
@@ -128,18 +148,45 @@ class StateArchive {
     return true;
   }
 
+  /// Members that seldom change, which `members` archives: they stay where they are, in the bytes or in their owner, if
+  /// they are there already. `mark`: of their owner, to be set to 0 when they change.
+  template <class Members>
+  void section(std::uint64_t& mark, const Members& members) {
+    if (sections_ == nullptr) {
+      if (reads()) mark = 0;
+      return members();
+    }
+    if (!reads() && next_section_ == sections_->size()) sections_->emplace_back();
+    Section& known = (*sections_)[next_section_++];
+    if (!reads() && mark == 0) mark = new_mark();
+    const std::size_t begin = reads() ? 0 : written();
+    const bool is_there = known.mark == mark && mark != 0 && (reads() || known.begin == begin);
+    if (is_there && known.size <= rest()) {
+      cursor_ += known.size;
+      return;
+    }
+    if (reads()) mark = 0;  // until they are read
+    members();
+    if (reads()) {
+      mark = known.mark;
+    } else {
+      known = {mark, begin, written() - begin};
+    }
+  }
+
   /// Ends a writer: the buffer is cut to the written length. Ends a reader: all bytes must have been read.
   void finish() {
-    if (!reads()) return out_->resize(out_->size() - rest());
+    if (!reads()) return out_->resize(written());
     if (rest() != 0) throw_mismatch();
   }
 
  private:
-  explicit StateArchive(std::vector<std::byte>& out)
-      : out_(&out), cursor_(out.data()), end_(out.data() + out.size()) {}
-  explicit StateArchive(std::span<const std::byte> in)
+  StateArchive(std::vector<std::byte>& out, Sections* sections)
+      : out_(&out), sections_(sections), cursor_(out.data()), end_(out.data() + out.size()) {}
+  StateArchive(std::span<const std::byte> in, Sections* sections)
       // A reader writes nothing there.
-      : cursor_(
+      : sections_(sections),
+        cursor_(
             const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
         end_(cursor_ + in.size()) {}
 
@@ -198,6 +245,12 @@ class StateArchive {
   }
 
   std::size_t rest() const { return static_cast<std::size_t>(end_ - cursor_); }
+  std::size_t written() const { return out_->size() - rest(); }
+  /// Of members whose values no others have.
+  static std::uint64_t new_mark() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
   const std::byte* take(std::size_t size) {
     if (rest() < size) throw_mismatch();
     return std::exchange(cursor_, cursor_ + size);
@@ -209,9 +262,9 @@ class StateArchive {
     return std::exchange(cursor_, cursor_ + size);
   }
   void grow(std::size_t size) {
-    const std::size_t written = out_->size() - rest();
+    const std::size_t before = written();
     out_->resize(2 * out_->size() + size + 256);
-    cursor_ = out_->data() + written;
+    cursor_ = out_->data() + before;
     end_ = out_->data() + out_->size();
   }
   [[noreturn]] static void throw_unexpected(const char* what) {
@@ -222,6 +275,8 @@ class StateArchive {
   }
 
   std::vector<std::byte>* out_ = nullptr;  // null: it reads
+  Sections* sections_;
+  std::size_t next_section_ = 0;
   std::byte* cursor_;
   std::byte* end_;
 };

@@ -20,6 +20,10 @@ class AffineMap {
   virtual void affine_matrix(int lane, double* matrix) const = 0;
   /// b⁰ of a frozen record into `offset`, wave_size doubles.
   virtual void affine_offset(int lane, const double* record, double* offset) const = 0;
+  /// Writes incident waves of a frozen record at which `scatter` knows b without a solve, as long as it has not been
+  /// asked for others, to their places in the waves `a` of the batch. Lanes without such waves are left as they are.
+  virtual void known_waves([[maybe_unused]] LaneRange lanes, [[maybe_unused]] const double* record,
+                           [[maybe_unused]] double* a) const {}
 };
 
 /// Bounds on the energy [J] that the rounding of a committed step may have left in the balance of a lane:
