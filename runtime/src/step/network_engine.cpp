@@ -229,7 +229,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
   bool keeps_ledger() const override { return options_.certify != Certify::none; }
   EnergyTotals energy() const override { return totals_; }
   const Certificate& certificate() override {
-    if (keeps_ledger()) look_at_energies(/*by_all=*/false);
+    if (keeps_ledger() && !is_shared_) look_at_energies();
     return certificate_;
   }
   const IterationStatistics& iterations() const override { return statistics_; }
@@ -456,7 +456,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
   void account(const NetworkStep& done) {
     const StepLedger& energy = done.energy;
     constexpr std::int64_t kLooks = 16;
-    if (clock().steps() % kLooks == 0) look_at_energies(is_shared_);
+    if (clock().steps() % kLooks == 0) look_at_energies();
     totals_.final_J = energy.stored_J;
     totals_.tank_J = energy.tank_J;
     totals_.max_J = std::max(totals_.max_J, energy.stored_J);
@@ -486,12 +486,12 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
   }
 
   /// The account is that of the energies that are stepped: are they those of the parts? Now and then, and when somebody
-  /// asks.
-  void look_at_energies(bool by_all) {
+  /// asks; where ranks share the steps all of them look, now and then.
+  void look_at_energies() {
     const auto* const own = dynamic_cast<const ExplicitMethod*>(method_.get());
     if (own == nullptr || certificate_.broken_law || looked_at_ == clock().steps()) return;
     looked_at_ = clock().steps();
-    const int part = own->part_astray(by_all);
+    const int part = own->part_astray(is_shared_);
     if (part < 0) return;
     certificate_.broken_law = {BrokenLaw::Law::form, system().island_of_part(part),
                                clock().steps() - 1};
