@@ -149,7 +149,7 @@ std::span<const OptionInfo> wave_options() {
               "stages of a step, whose order is twice that, or one less where they are damped",
           .note = "; not for opaque parts. auto: by the tolerance of adaptive steps"},
       OptionInfo{.key = "explicit_steps",
-                 .value = option_at<&WaveCoupling::kick_drift>(),
+                 .value = option_at<&WaveCoupling::explicit_steps>(),
                  .summary = "auto with 2 or 3 stages, or adaptive steps: take Taylor series, or "
                             "kicks and drifts",
                  .note = " where the network and what is asked for allow it",

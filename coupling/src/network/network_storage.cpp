@@ -141,6 +141,8 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
   if (!has_hessian) quadratic = slopes(start, 1.0);
   if (const auto* const knows = dynamic_cast<const BentStorage*>(&physics); knows != nullptr) {
     for (const int state : knows->bent_states()) is_bent_[at(first + state)] = 1;
+  } else {
+    probed_parts.push_back(number);
   }
   // A bent state takes all along that H ties to it.
   std::vector<char> is_tied(is_bent_.begin() + first, is_bent_.begin() + first + n);

@@ -69,6 +69,15 @@ std::optional<Advice> violated(const Json& summary) {
   if (text_or(at(summary, "certificate", "status"), "") != "violated") return {};
   const std::string law = text_or(at(summary, "certificate", "broken_law", "law"), "");
   const std::string part = text_or(at(summary, "certificate", "worst_passivity_part"), "");
+  if (law == "energy as stepped") {
+    return Advice{
+        Level::bad, "An energy is not the one that was stepped",
+        fmt::format(
+            "That of `{}` is quadratic in the few places where it was looked at, and not where "
+            "the run went: states and energies are wrong. Take wave coupling "
+            "(`\"method\": {{\"kind\": \"auto\"}}`), or give the energy by an expression.",
+            part)};
+  }
   if (!law.empty()) {
     return Advice{
         Level::bad, "A law of the guard did not hold",

@@ -28,7 +28,7 @@ void archive_findings(StateArchive& archive, const System& system, Certificate& 
   archive.expect(is_part(c.worst_passivity_part) && is_part(c.missed.part),
                  "a part that the certificate names");
   archive.expect(!c.broken_law || (c.broken_law->law >= BrokenLaw::Law::tank &&
-                                   c.broken_law->law <= BrokenLaw::Law::balance &&
+                                   c.broken_law->law <= BrokenLaw::Law::form &&
                                    is_island(system, c.broken_law->island)),
                  "the law that did not hold");
   archive.expect(!c.growth || is_island(system, c.growth->island), "the island that grew");

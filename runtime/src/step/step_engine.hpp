@@ -130,7 +130,7 @@ class StepEngine {
 
   virtual bool keeps_ledger() const = 0;
   virtual EnergyTotals energy() const = 0;
-  virtual const Certificate& certificate() const = 0;
+  virtual const Certificate& certificate() = 0;
   /// The name of a part in the certificate.
   virtual std::string name_of_part(int number) const { return system().name_of_part(number); }
   virtual const IterationStatistics& iterations() const = 0;

@@ -390,7 +390,7 @@ Issues check(const System& system, const StepperOptions& options) {
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
   if (options.sizes) refuse_opaque_parts(system, issues);
   expect(m.stages != 0 || options.sizes, "/method/stages", kNoTolerance);
-  expect(!m.kick_drift || m.stages != 1, "/method/explicit_steps",
+  expect(!m.explicit_steps || m.stages != 1, "/method/explicit_steps",
          "is for steps of high order: give 2 or 3 \"stages\" with it, or steps that choose their "
          "size and no \"stages\"");
   if (m.stages > 1) append(issues, "", check_stages(system));
@@ -478,7 +478,7 @@ std::string needs_waves(const System& system, const StepperOptions& options) {
 
 StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note) {
   const auto* const waves = options.method.as<WaveCoupling>();
-  if (waves == nullptr || waves->kind != WaveUpdate::automatic || !waves->kick_drift) {
+  if (waves == nullptr || waves->kind != WaveUpdate::automatic || !waves->explicit_steps) {
     return options;
   }
   if (const std::string why = needs_waves(system, options); !why.empty()) {

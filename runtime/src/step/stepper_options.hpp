@@ -20,7 +20,7 @@ int chosen_stages(const System& system, const StepperOptions& options);
 /// WaveCoupling::start; where that is left open the one that needs fewer evaluations for the same tolerance. Under a
 /// deadline, or to no tolerance, results depend on it: the waves of the last step. `stages` must not be left open.
 InnerStart chosen_start(const System& system, const StepperOptions& options);
-/// The options with the method that `automatic` takes where it may leave waves (WaveCoupling::kick_drift). `note`:
+/// The options with the method that `automatic` takes where it may leave waves (WaveCoupling::explicit_steps). `note`:
 /// what it took and why, for people; empty where it had no choice. Precondition: `checked`.
 StepperOptions with_choice(const System& system, const StepperOptions& options, std::string& note);
 /// For runs that are compared or measured: no event ends them.

@@ -3,8 +3,8 @@
 #include <numbers>
 #include <utility>
 
+#include "base/sinc.hpp"
 #include "catalogue/part_types.hpp"
-#include "catalogue/sinc.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/sinc.hpp"
 #include "catalogue/part_types.hpp"
-#include "catalogue/sinc.hpp"
 #include "expressions/expression_batch.hpp"
 #include "expressions/split_energy.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"

@@ -13,6 +13,7 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
+#include "base/sinc.hpp"
 #include "catalogue/part_types.hpp"
 #include "mechanisms/mechanism_batch.hpp"
 #include "portwave/subsystems/idle/idle_ports.hpp"
@@ -199,11 +200,9 @@ struct MeanSine {
   MeanSine(double from, double step) {
     const double half = 0.5 * step, middle = from + half;
     const double sine = std::sin(middle), cosine = std::cos(middle);
-    const double sinc = std::abs(half) < 1e-4 ? 1.0 - half * half / 6.0 : std::sin(half) / half;
-    const double sinc_slope = std::abs(half) < 1e-2 ? half * (half * half / 30.0 - 1.0 / 3.0)
-                                                    : (std::cos(half) - sinc) / half;
-    value = sine * sinc;
-    slope = 0.5 * (cosine * sinc + sine * sinc_slope);
+    const Sinc sinc(half);
+    value = sine * sinc.value;
+    slope = 0.5 * (cosine * sinc.value + sine * sinc.slope);
   }
 };
 

@@ -367,6 +367,15 @@ ExpressionGraph::Node ExpressionGraph::magnitude(Node of) {
         out = size(0);
         is_sum[static_cast<std::size_t>(i)] = adds(0);
         break;
+      case Code::minimum:
+      case Code::maximum:
+        out = copied({.code = Code::maximum}, {size(0), size(1), -1});
+        is_sum[static_cast<std::size_t>(i)] = adds(0) || adds(1);
+        break;
+      case Code::magnitude:
+        out = size(0);
+        is_sum[static_cast<std::size_t>(i)] = adds(0);
+        break;
       case Code::choose:
         out = chosen(own.arguments[0], size(1), size(2));
         is_sum[static_cast<std::size_t>(i)] = adds(1) || adds(2);

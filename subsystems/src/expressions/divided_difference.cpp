@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "portwave/subsystems/base/index.hpp"
@@ -73,7 +74,7 @@ class DividedDifference {
       case Code::multiply:
         return product(a, b);
       case Code::divide:
-        return quotient(a, b);
+        return no_pole(quotient(a, b), base_of(own.arguments[1]));
       case Code::power:
         return power(own, a);
       default:
@@ -138,7 +139,23 @@ class DividedDifference {
     }
     if (*exponent > 0.0) return out;
     const Node one = to_.number(1.0);
-    return quotient({one, one, to_.number(0.0)}, out);
+    return no_pole(quotient({one, one, to_.number(0.0)}, out), a);
+  }
+
+  /// A divisor without its whole powers, which do not show that it has changed its sign.
+  const Values& base_of(Node divisor) const {
+    while (from_.at(divisor).code == Code::power) divisor = from_.at(divisor).arguments[0];
+    return *known_[at(divisor)];
+  }
+  /// No number where a divisor is 0 between y and y + δ: a step does not lead over a pole, beyond which 1/(1 − q²) has
+  /// values again.
+  Values no_pole(Values of, const Values& divisor) {
+    if (divisor.low == divisor.high) return of;
+    const Node is_same = to_.copied({.code = Code::greater},
+                                    {to_.product(divisor.low, divisor.high), to_.number(0.0), -1});
+    const Node none = to_.number(std::numeric_limits<double>::quiet_NaN());
+    of.quotient = to_.chosen(is_same, of.quotient, none);
+    return of;
   }
 
   /// sin² b − sin² a = sin(a + b) sin(b − a), and so sinh².

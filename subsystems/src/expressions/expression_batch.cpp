@@ -330,10 +330,17 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       if (!s.fails[l]) continue;
       double unused[kMostPorts], given[kMostPorts];
       for (int j = 0; j < p_; ++j) given[j] = waves[j * W + l];
-      const StepFault fault = solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {});
-      if (fault == StepFault::not_converged || fault == StepFault::not_finite) {
+      double by_other = 0.0;
+      const StepFault fault =
+          solve_damped(lane, record, given, 1, unused, 1, nullptr, l, {}, &by_other);
+      if (fault == StepFault::none) {
+        s.fails[l] = !newton_.polish<W>(own, coefficient, &by_other, l, s);
+      } else if (fault == StepFault::not_converged || fault == StepFault::not_finite) {
         s.fails[l] = !newton_.solve_bracketed<W>(own, coefficient, l, s);
       }
+    }
+    for (int l = 0; l < used && r_ == 1 && !all; ++l) {
+      if (!s.fails[l] && (!has_kernel || failed[l] != 0.0)) newton_.settle<W>(coefficient, l, s);
     }
     if (all) {
       std::copy_n(by_kernel, p_ * W, outgoing);
@@ -388,7 +395,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
   /// One lane, by the solver of any part; its a at a[j·a_step], its b at outgoing[j·step].
   StepFault solve_damped(int lane, const double* record, const double* a, int a_step,
                          double* outgoing, int step, double* next, int l,
-                         const EnergyColumns& energy) const {
+                         const EnergyColumns& energy, double* bent_increment = nullptr) const {
     double x[kMostStates], x_next[kMostStates], waves[kMostPorts], b[kMostPorts];
     detail::Workspace inputs(at(q_ + 1));
     get_state(lane, record, x);
@@ -399,6 +406,7 @@ class ExpressionBatch final : public StepBatch, public LaneExchange {
       const StepFault fault = solver.solve(waves, b);
       if (fault != StepFault::none) return fault;
       for (int j = 0; j < p_; ++j) outgoing[j * step] = b[j];
+      if (bent_increment != nullptr) *bent_increment = solver.increment()[energy_.bent()[0]];
       if (next == nullptr) return fault;
       const StepEnergy own = solver.part().commit(solver.increment(), x_next);
       set_state(lane, x_next, next);

@@ -77,6 +77,33 @@ class ExpressionNewton {
     }
   }
 
+  /// A lane from a δ that is nearly right. False, and nothing has changed, where that is as good as can be found.
+  template <int W>
+  bool polish(const double* own, const double* coefficient, const double* delta, int l,
+              IncrementSolve<W>& s) const {
+    IncrementSolve<W> next = s;
+    std::fill_n(next.is_done, W, true);
+    next.is_done[l] = next.fails[l] = false;
+    for (int k = 0; k < r_; ++k) next.delta[k * W + l] = delta[k];
+    iterate<W>(own, coefficient, next);
+    if (next.fails[l]) return false;
+    for (int k = 0; k < r_; ++k) {
+      s.delta[k * W + l] = next.delta[k * W + l];
+      s.mean[k * W + l] = next.mean[k * W + l];
+    }
+    return true;
+  }
+
+  /// One equation δ = known + gain V̄: what rounding leaves of it is taken for one of V̄ where δ is the small difference
+  /// of the two others. The energy that it moves is smaller then: δ times that, in place of V̄ times that of δ.
+  template <int W>
+  void settle(const double* coefficient, int l, IncrementSolve<W>& s) const {
+    const double gain = coefficient[maps_.of_mean.entry(energy_.bent()[0], 0) * W + l];
+    if (std::abs(s.delta[l]) < std::abs(gain * s.mean[l])) {
+      s.mean[l] = (s.delta[l] - s.known[l]) / gain;
+    }
+  }
+
   /// One equation, where Newton's method runs to and fro between the swings of a sine: its root is between a δ
   /// with F < 0 and one with F > 0. Looked for from the step without V̄ on, ever farther out on both sides; then
   /// by Newton's method where it stays between the two, else by halves.
@@ -113,7 +140,7 @@ class ExpressionNewton {
       const double F = residual_or_wall(delta);
       s.delta[l] = delta;
       s.mean[l] = mean;
-      if (size <= kRoundOff) return true;
+      if (F == 0.0) return true;
       (F > 0.0 ? high : low) = delta;
       const double newton = delta - F / (1.0 - gain * slope);
       const double middle = 0.5 * (low + high);
@@ -206,12 +233,16 @@ class ExpressionNewton {
   void iterate(const double* own, const double* coefficient, IncrementSolve<W>& s) const {
     detail::Workspace room(energy_.scratch_size(W));
     double residual[kMostBent * W], step[kMostBent * W], before[W];
+    double last_delta[kMostBent * W], last_mean[kMostBent * W];
+    bool was_rounding[W] = {};
+    std::fill(before, before + W, std::numeric_limits<double>::infinity());
     for (int k = 0; k <= kMostNewtonSteps; ++k) {
       energy_.mean<W>(s.y, s.delta, own + maps_.V * W, s.mean, s.jacobian, s.noise, room.data());
-      double size[W];
+      double size[W], beside_terms[W];
       std::fill(size, size + W, 0.0);
+      std::fill(beside_terms, beside_terms + W, 0.0);
       for (int i = 0; i < r_; ++i) {
-        LaneValues<W> F = Row<W>::at(s.delta, i), w = abs(F);
+        LaneValues<W> F = Row<W>::at(s.delta, i), w = abs(F), unknown = LaneValues<W>::all(0.0);
         F -= Row<W>::at(s.known, i);
         w += Row<W>::at(s.known_size, i);
         for (int j = 0; j < r_; ++j) {
@@ -220,33 +251,51 @@ class ExpressionNewton {
           const LaneValues<W> term = gain * Row<W>::at(s.mean, j);
           F -= term;
           w += abs(term);
-          w += abs(gain) * Row<W>::at(s.noise, j);
+          unknown += abs(gain) * Row<W>::at(s.noise, j);
         }
-        double weight[W];
+        double weight[W], noise[W];
         w.to(weight);
+        unknown.to(noise);
         F.to(residual + i * W);
         for (int l = 0; l < W; ++l) {
           const double value = std::abs(residual[i * W + l]);
-          const double share = value == 0.0 ? 0.0 : value / (weight[l] + kLeastTerms);
-          size[l] = share <= size[l] ? size[l] : share;  // NaN counts as larger
+          const auto take = [value](double terms, double& largest) {
+            const double share = value == 0.0 ? 0.0 : value / (terms + kLeastTerms);
+            largest = share <= largest ? largest : share;  // NaN counts as larger
+          };
+          take(weight[l] + noise[l], size[l]);
+          take(weight[l], beside_terms[l]);
         }
       }
       bool all = true;
       for (int l = 0; l < W; ++l) {
         if (s.is_done[l]) continue;
-        const bool improves = k == 0 || size[l] < before[l];
-        const bool is_last = k > 0 && before[l] <= kStagnation && !(size[l] <= 0.25 * before[l]);
-        s.is_done[l] = size[l] <= kRoundOff || is_last;
+        // What roundings may have moved is a bound, which changes from step to step: as long as these gain much, more is
+        // known.
+        const bool gains = beside_terms[l] <= 0.25 * before[l];
+        const bool improves = beside_terms[l] < before[l];
+        const bool is_last = !gains && was_rounding[l];
+        was_rounding[l] = size[l] <= kStagnation;
+        s.is_done[l] = beside_terms[l] <= kRoundOff || is_last ||
+                       (k == kMostNewtonSteps && size[l] <= kRoundOff);
+        if (is_last && !improves) {
+          for (int i = 0; i < r_; ++i) {
+            s.delta[i * W + l] = last_delta[i * W + l];
+            s.mean[i * W + l] = last_mean[i * W + l];
+          }
+        }
         s.fails[l] =
             !s.is_done[l] && (!improves || k == kMostNewtonSteps || !std::isfinite(size[l]));
         s.is_done[l] = s.is_done[l] || s.fails[l];
         all = all && s.is_done[l];
-        before[l] = size[l];
+        before[l] = beside_terms[l];
       }
       if (all) return;
       solve_linear<W>(coefficient, s.jacobian, residual, step);
       for (int i = 0; i < r_; ++i) {
         for (int l = 0; l < W; ++l) {
+          last_mean[i * W + l] = s.mean[i * W + l];
+          last_delta[i * W + l] = s.delta[i * W + l];
           if (!s.is_done[l]) s.delta[i * W + l] -= step[i * W + l];
         }
       }

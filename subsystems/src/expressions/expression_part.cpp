@@ -389,12 +389,10 @@ ExpressionPart::ExpressionPart(Signature signature, Structure structure,
       terms_J_(std::max(NonlinearPortHamiltonian::storage_terms(),
                         programs->terms_at(default_state().data()))),
       split_(programs->split) {
-  const double cancelling_J = programs_->terms_at(default_state().data());
-  split_.set_terms(cancelling_J);  // those of ∂H/∂x x are of the place
   if (!is_mean() || has_laws_ || !programs_->is_constant || !has_lanes(split_, this->signature()))
     return;
   key_ = expression_part::key_of(this->signature(), this->structure()) + programs_->energy.bytes() +
-         fmt::format("/{}/{}", terms_J_, cancelling_J);
+         fmt::format("/{}", terms_J_);
 }
 
 std::string ExpressionPart::batch_key() const { return key_; }

@@ -132,6 +132,7 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
   for (int i = 0; i < r; ++i) terms.push_back(own.magnitude(results[at(i)]));
   terms_ = ExpressionTape(own, terms);
   value_ = ExpressionTape(own, std::vector<Node>{V});
+  value_and_terms_ = ExpressionTape(own, std::vector<Node>{V, own.magnitude(V)});
   const int degree = own.degree(V).value_or(0);
   constexpr int kMost = NonlinearPortHamiltonian::kMostPolynomialDegree;
   const bool is_polynomial = r == 0 || (degree > 0 && degree <= kMost);
@@ -154,7 +155,7 @@ SplitEnergy::SplitEnergy(const ExpressionGraph& of, ExpressionGraph::Node energy
 
 std::size_t SplitEnergy::scratch_size(int lanes) const {
   const int r = static_cast<int>(bent_.size());
-  return at(std::max({value_.scratch_size(lanes), slopes_.scratch_size(lanes),
+  return at(std::max({value_and_terms_.scratch_size(lanes), slopes_.scratch_size(lanes),
                       taylor_.scratch_size(lanes), terms_.scratch_size(lanes),
                       closed_mean_.scratch_size(lanes)}) +
             (2 * r + slope_count() + 2 + 3 * r) * lanes);
@@ -233,10 +234,10 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
   double* const point = scratch;
   double* const sample = point + r * lanes;
   double* const V_after = sample + slope_count() * lanes;
-  double* const unused = V_after + lanes;
-  double* const rest = unused + lanes;
+  double* const terms = V_after + lanes;  // its second result
+  double* const rest = terms + lanes;
   for (int i = 0; i < r * lanes; ++i) point[i] = y[i] + delta[i];
-  value_.run<lanes>(point, V_after, rest);
+  value_and_terms_.run<lanes>(point, V_after, rest);
   constexpr double kSafety = 8.0;
   double missing[lanes], length[lanes], rounding[lanes];
   bool any = false;
@@ -251,7 +252,7 @@ void SplitEnergy::correct(const double* y, const double* delta, const double* V_
     }
     missing[l] = (V_after[l] - V_before[l]) - work;
     length[l] = square;
-    const double sum = std::abs(V_after[l]) + std::abs(V_before[l]) + size + terms_J_;
+    const double sum = terms[l] + std::abs(V_after[l]) + std::abs(V_before[l]) + size;
     rounding[l] = std::isfinite(sum) ? kSafety * split::kEpsilon * sum : 0.0;
     any = any || (!(std::abs(missing[l]) <= rounding[l]) && square > 1e-280);
   }

@@ -30,8 +30,6 @@ class SplitEnergy {
   void set_weight(double weight) { weight_ = weight; }
   /// The numbers of the states y, increasing.
   const std::vector<int>& bent() const { return bent_; }
-  /// V, apart from a constant, is known to round-off of this [J]: its terms at usual states. Set by the part.
-  void set_terms(double terms_J) { terms_J_ = terms_J; }
   /// V̄ is exact: in closed form, or a polynomial of a degree for which quadrature is.
   bool is_exact() const { return is_exact_; }
 
@@ -71,9 +69,10 @@ class SplitEnergy {
   Eigen::VectorXd c_;
   std::vector<int> bent_;
   ExpressionTape value_, slopes_, taylor_, closed_mean_;
-  ExpressionTape terms_;  ///< of ∇V, see ExpressionGraph::magnitude
+  // See ExpressionGraph::magnitude.
+  ExpressionTape terms_;            ///< of ∇V
+  ExpressionTape value_and_terms_;  ///< V and its terms
   std::vector<double> nodes_, weights_;
-  double terms_J_ = 0.0;
   double weight_ = 1.0;
   bool is_exact_ = true;
 };

@@ -150,6 +150,9 @@ struct BentStep {
       delta = where_at_most(residual, allowed, delta, next);
     }
     failed = where_at_most(residual, allowed, failed, one);
+    // ExpressionNewton::settle.
+    const V pull = abs(gain * mean);
+    mean = where_at_most(abs(delta) + V::all(__DBL_MIN__), pull, (delta - known) / gain, mean);
     if (warm) {
       where_at_most(failed, zero, delta, V::all(__builtin_nan("")))
           .store(group.own + l.increment * W);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/sinc.hpp"
 #include "mechanisms/articulated_lanes.hpp"
 #include "mechanisms/articulated_tree.hpp"
 
@@ -22,14 +23,11 @@ Motion::OwnSlopes Motion::own_slopes(int i, const double* q_next) const {
     out.count = 1;
     const double start = q_[static_cast<std::size_t>(body.q)], end = q_next[body.q];
     const double half = 0.5 * (end - start), middle = start + half;
-    const bool is_short = std::abs(half) < 1e-2;
-    const double sinc = std::abs(half) < 1e-4 ? 1.0 - half * half / 6.0 : std::sin(half) / half;
-    const double slope =
-        is_short ? half * (half * half / 30.0 - 1.0 / 3.0) : (std::cos(half) - sinc) / half;
+    const Sinc sinc(half);
     const double c = std::cos(middle), s = std::sin(middle);
     out.to[0] = turned_across(-std::sin(end), std::cos(end), body.to_joint);
-    out.turn[0][0] =
-        turned_across(-0.5 * (sinc * c + slope * s), 0.5 * (slope * c - sinc * s), body.to_joint);
+    out.turn[0][0] = turned_across(-0.5 * (sinc.value * c + sinc.slope * s),
+                                   0.5 * (sinc.slope * c - sinc.value * s), body.to_joint);
     return out;
   }
   out.count = 4;

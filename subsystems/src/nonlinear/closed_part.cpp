@@ -342,7 +342,7 @@ void ClosedPart::stiffness(VectorXd& out) const {
 /// F and w at Δx for the ∇̄H in g_ and its magnitudes in g_size_.
 double ClosedPart::close(const double* a, const VectorXd& dx) {
   if (!part_.constant_structure()) {
-    part_.structure_over(x_.data(), dx.data(), h_, structure_);
+    if (!slides_) part_.structure_over(x_.data(), dx.data(), h_, structure_);
     if (feeds_through_) close_ports(structure_);
   }
   rate<false>(structure_, g_, a, u_, y_, v_);
@@ -498,6 +498,17 @@ void ClosedPart::outputs(double* y, double* magnitudes) {
     y_[j] += std::abs(laws_[static_cast<std::size_t>(j)].value);
   }
   std::copy(y_.data(), y_.data() + p_, magnitudes);
+}
+
+void ClosedPart::slide(const VectorXd& from, const VectorXd& to, double share) {
+  part_.structure_over(x_.data(), from.data(), h_, structure_);
+  part_.structure_over(x_.data(), to.data(), h_, probe_structure_);
+  for (const auto matrix :
+       {&Structure::J, &Structure::R, &Structure::G, &Structure::P, &Structure::S, &Structure::N}) {
+    auto own = (structure_.*matrix).coeffs();
+    own += share * ((probe_structure_.*matrix).coeffs() - own);
+  }
+  slides_ = true;
 }
 
 /// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does,

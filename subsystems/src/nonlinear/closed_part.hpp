@@ -135,6 +135,13 @@ class ClosedPart {
   /// Of all calls of `prepare`.
   int preparation() const { return preparation_; }
 
+  /// From now on the structure is that over a step by `from` and, by this share, that by `to`, at every Δx: the law at a
+  /// jump between the two, where a state slides along it (Filippov). Passive like both.
+  void slide(const Eigen::VectorXd& from, const Eigen::VectorXd& to, double share);
+  /// Again that over each step.
+  void slide_no_more() { slides_ = false; }
+  bool has_constant_structure() const { return part_.constant_structure(); }
+
   /// From the last `evaluate`: whether u is finite, b, and the committed step.
   bool inputs_are_finite() const { return u_.allFinite(); }
   void outgoing(const double* a, double* b) const;
@@ -174,6 +181,7 @@ class ClosedPart {
   const SparseMatrix* E_;      ///< null: the identity
   Structure structure_;        ///< over the step of the last `evaluate`
   Structure probe_structure_;  ///< scratch
+  bool slides_ = false;
   Eigen::MatrixXd input_map_;  ///< M⁻¹
   Eigen::MatrixXd closed_;  ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
   std::vector<double> typical_;  ///< sizes of the states where the structure depends on them

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/least_terms.hpp"
@@ -93,6 +94,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
+  part_.slide_no_more();
   if (solve_simply(a)) {
     part_.outgoing(a, b);
     return StepFault::none;
@@ -341,6 +343,31 @@ StepFault LaneSolver::solve_bracketed(const double* a) {
   part_.linearise(dx_);
   const double size = part_.evaluate(a, dx_);
   if (!part_.residual().allFinite()) return StepFault::not_finite;
+  return size <= kStagnation ? StepFault::none : slide(a, near, far);
+}
+
+/// F changes its sign between two neighbours, where the structure jumps, as R = if(q > 0, 10, 1) does: the state stays
+/// there, by a law between the two that keeps it. Where something else jumps there is none.
+StepFault LaneSolver::slide(const double* a, double near, double far) {
+  if (part_.has_constant_structure()) return StepFault::not_converged;
+  start_[0] = near;
+  step_[0] = far;
+  dx_[0] = near;
+  const auto residual_at = [&](double share) {
+    part_.slide(start_, step_, share);
+    const double size = part_.evaluate(a, dx_);
+    return std::pair(part_.residual()[0], size);
+  };
+  const bool is_positive = residual_at(0.0).first > 0.0;
+  double low = 0.0, high = 1.0, share = 1.0;
+  auto [F, size] = residual_at(share);
+  if (!std::isfinite(F) || (F > 0.0) == is_positive) return StepFault::not_converged;
+  for (int k = 0; k < kMaxBisections && size > kRoundOff; ++k) {
+    share = 0.5 * (low + high);
+    if (share == low || share == high) break;
+    std::tie(F, size) = residual_at(share);
+    ((F > 0.0) == is_positive ? low : high) = share;
+  }
   return size <= kStagnation ? StepFault::none : StepFault::not_converged;
 }
 
@@ -401,6 +428,7 @@ StepFault LaneSolver::descend(const double* a, double& size) {
 StepFault LaneSolver::inexact_scatter(const double* a, double* b, LastSolve last) {
   const int p = static_cast<int>(b_now_.size());
   if (part_.size() == 0) return solve(a, b);
+  part_.slide_no_more();
   const double count = last.count;
   const double distance = count > 0.0 ? distance_of(a, last.a, p) : 0.0;
   const bool repeats = count > 0.0 && distance == 0.0;

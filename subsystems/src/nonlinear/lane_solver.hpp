@@ -84,6 +84,7 @@ class LaneSolver {
   StepFault solve_from_free_motion(const double* a);
   StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);
+  StepFault slide(const double* a, double near, double far);
   bool find_step(const double* a);
   bool is_rounding(const double* a);
   StepFault descend(const double* a, double& size);

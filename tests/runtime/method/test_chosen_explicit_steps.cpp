@@ -452,7 +452,7 @@ TEST(ChosenExplicitSteps, AutoTakesKicksAndDriftsInThem) {
   options.step_s = 1.0;
   options.sizes = StepSizes{.tolerance = 1e-6};
   options.method = WaveCoupling::automatic_with_stages(3);
-  options.method.waves().kick_drift = true;
+  options.method.waves().explicit_steps = true;
   const System pair = testing::separable_pair();
   Stepper chosen(pair, options), own(pair, options_of(kKickDrift[1], 1e-6, 1.0));
   chosen.run_until(3.0);

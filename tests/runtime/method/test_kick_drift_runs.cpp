@@ -191,7 +191,7 @@ StepperOptions automatic(double step_s, int stages) {
   StepperOptions options;
   options.step_s = step_s;
   options.method = CouplingMethod::automatic_with_stages(stages);
-  options.method.waves().kick_drift = true;
+  options.method.waves().explicit_steps = true;
   return options;
 }
 
@@ -207,7 +207,7 @@ TEST(KickDriftRuns, AutoTakesThemWhereTheySuit) {
         << chosen.remarks();
   }
   StepperOptions silent = automatic(0.02, 3);
-  silent.method.waves().kick_drift = false;
+  silent.method.waves().explicit_steps = false;
   EXPECT_NE(Stepper(system, silent).waves(), nullptr) << "control";
 }
 

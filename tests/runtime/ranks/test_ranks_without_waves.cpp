@@ -219,7 +219,7 @@ TEST(RanksWithoutWavesByAuto, AreTakenWhereOneProcessTakesThem) {
   StepperOptions options = options_of({"pairs", nullptr, kKicks, .02});
   options.method = CouplingMethod::automatic();
   options.method.waves().stages = 3;
-  options.method.waves().kick_drift = true;
+  options.method.waves().explicit_steps = true;
   const Outcome expected = alone(system, options, 4, 0), found = on_ranks(3, system, options, 4, 0);
   EXPECT_EQ(expected.remarks.find("auto: kicks and drifts"), 0U) << expected.remarks;
   EXPECT_EQ(expected.remarks, found.remarks);

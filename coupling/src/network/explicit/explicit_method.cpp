@@ -42,6 +42,7 @@ bool ExplicitMethod::set_state(std::span<const double> x) {
 
 void ExplicitMethod::halve_once_more() { stepper_->halve_once_more(); }
 std::int64_t ExplicitMethod::halved_steps() const { return stepper_->halved_steps(); }
+int ExplicitMethod::part_astray(bool by_all) const { return stepper_->part_astray(by_all); }
 
 void ExplicitMethod::take_over(ExplicitMethod& before, int part, double more_J) {
   forget_states_within();

@@ -74,6 +74,7 @@ ExplicitStepper::ExplicitStepper(const NetworkForm& network, double start_s, dou
                                  std::vector<std::unique_ptr<ExplicitIsland>> islands,
                                  std::vector<int> numbers)
     : network_(network),
+      check_(network),
       step_s_(step_s),
       clock_(start_s),
       x_(at(network.size()), 0.0),

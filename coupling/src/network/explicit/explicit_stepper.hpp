@@ -13,6 +13,7 @@
 #include "network/explicit/explicit_island.hpp"
 #include "network/explicit/kick_drift/motion_energies.hpp"
 #include "network/explicit/network_form.hpp"
+#include "network/explicit/storage_check.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/network/network_method.hpp"
 #include "portwave/coupling/network/network_trials.hpp"
@@ -52,6 +53,12 @@ class ExplicitStepper {
   const std::vector<double>& state();
   const std::vector<double>& previous_state();
   double storage(int block);
+  /// See StorageCheck::part_astray, of the present states. `by_all`: all ranks call it.
+  int part_astray(bool by_all) {
+    if (check_.empty()) return -1;
+    if (by_all) fetch();
+    return check_.part_astray(state());
+  }
   /// Bodies of the largest parallel loop.
   int tasks() const;
   double cost_ns() const;
@@ -144,6 +151,7 @@ class ExplicitStepper {
   void close(NetworkStep& result);
 
   const NetworkForm& network_;
+  StorageCheck check_;
   double step_s_;
   StepClock clock_;
   std::vector<double> x_, previous_x_;

@@ -101,6 +101,8 @@ class NetworkForm {
   std::vector<char> by_callback;  ///< by state: ∂H/∂x is that of its part
   SparseMatrix curvature;         ///< ∇²H at the initial state, all of it
   SparseMatrix couplings;         ///< ∇²H where it is anything but 0 at some state
+  /// Parts with states of which ∇²H at a few places is all that says that they are not bent.
+  std::vector<int> probed_parts;
   std::vector<char>
       is_dead;  ///< by state: it is damped, and neither acts on others nor is acted upon
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@ bool is_open(const RunSummary& summary) {
 }
 
 std::string_view name_of(BrokenLaw::Law law) {
+  if (law == BrokenLaw::Law::form) return "energy as stepped";
   return law == BrokenLaw::Law::tank ? "tank >= 0" : "energy + tank <= start + supply";
 }
 
@@ -135,6 +137,13 @@ double RunSummary::mismatch_share() const {
   const double astray_J = std::abs(energy.mismatch_J);
   double rounding_J =
       std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
+  // Waves of loads at rest, such as a source behind a blocked diode, carry energy to and fro and move none: what a met
+  // tolerance leaves of them may be all that moves. Their rounding tells how much they carry.
+  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon(), kTightest = 1e-9;
+  if (has_waves(*this) && has_tolerance(method) && iterations.not_converged == 0) {
+    const double left = 2.0 * std::min(method.waves().tolerance, kTightest);
+    rounding_J = std::max(rounding_J, left / kRounding * energy.rounding_J);
+  }
   // What parts that do not know their energy may hold is in the tank. At a free or a fixed port of theirs goes through
   // what the tolerance of the waves leaves, and all of it astray.
   constexpr double kNothing = 1e-6;

@@ -88,7 +88,7 @@ Json options_json(const WaveCoupling& waves) {
                {"exchange", exchange_json(waves.exchange)},
                {"guard", waves.guard},
                {"tank", tank_json(waves.tank)}};
-  if (waves.kick_drift) json["explicit_steps"] = true;
+  if (waves.explicit_steps) json["explicit_steps"] = true;
   return json;
 }
 

@@ -328,7 +328,14 @@ std::string certificate_text(const RunSummary& summary) {
   if (certificate.growth && certificate.status == CertificateStatus::conditional) {
     lines.emplace_back("energy came from the coupling");
   }
-  if (certificate.broken_law) {
+  if (certificate.broken_law && certificate.broken_law->law == BrokenLaw::Law::form) {
+    lines.push_back(fmt::format(
+        "the energy of \"{}\" by step {} is not the one that was stepped, which is quadratic where "
+        "a few\n"
+        "               places say so: states and energies are wrong. Take wave coupling (--set\n"
+        "               '/method={{\"kind\": \"auto\"}}'), or give the energy by an expression",
+        printable(summary.worst_passivity_part), certificate.broken_law->step));
+  } else if (certificate.broken_law) {
     lines.push_back(fmt::format("{} does not hold on island {} in step {}",
                                 name_of(certificate.broken_law->law),
                                 certificate.broken_law->island, certificate.broken_law->step));

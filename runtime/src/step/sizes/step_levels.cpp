@@ -141,6 +141,7 @@ bool StepLevels::archive(StateArchive& archive, const InForce& own) {
     for (Level& level : levels_) level.last_use = -1;
   }
   bool is_changed = false;
+  std::array<bool, kMostLevels + 1> has_solver = {};
   for (const Entry& entry : entries) {
     if (archive.reads()) {
       is_changed = is_changed || entry.step_s != current_->step_s;
@@ -163,10 +164,15 @@ bool StepLevels::archive(StateArchive& archive, const InForce& own) {
     if (own.interface == nullptr) continue;
     InterfaceSolver* const solver =
         level == current_ ? &own.interface->current() : level->solver.get();
-    bool is_there = solver != nullptr;
+    bool& is_there = has_solver[static_cast<std::size_t>(&entry - entries.data())];
+    is_there = solver != nullptr;
     archive.value(is_there);
-    if (!is_there && archive.reads()) own.interface->exchange(nullptr);
+    archive.expect(is_there || level != current_ || &entry != &entries.back(),
+                   "the solver of the step size in force");
     if (is_there) solver->archive(archive);
+  }
+  for (std::size_t k = 0; k < count && archive.reads(); ++k) {  // made while each was in force
+    if (!has_solver[k]) std::ranges::find(levels_, kept[k].step_s, &Level::step_s)->solver.reset();
   }
   uses_ = uses;
   if (archive.reads()) levels_.remove_if([&](const Level& level) { return !is_known(level); });

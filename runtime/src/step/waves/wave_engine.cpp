@@ -407,6 +407,17 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
     }
     detail = text_of_bad_input(solve, *signature, step_.clock().time_s());
   }
+  if (signature != nullptr && status.fault == StepFault::not_converged && detail.empty()) {
+    const Subsystem* const physics = system.parts()[at(part)].port_hamiltonian();
+    if (physics != nullptr && !physics->constant_structure()) {
+      detail =
+          "its J, R or G depend on its state; where they jump, as by if(), a state may slide along "
+          "the jump, which "
+          "steps of one stage follow in parts of one state. Let them rise over a width, as tanh "
+          "does, or take one "
+          "stage (--set /method/stages=1)";
+    }
+  }
   StepError error(together().name_of(system, part), step_.clock().steps(), iteration,
                   options_.method.waves().iterations, status.fault, detail);
   if (signature != nullptr) {

@@ -108,7 +108,7 @@ class WaveEngine final : public StepEngine,
   // Accounts.
   bool keeps_ledger() const override { return step_.keeps_ledger(); }
   EnergyTotals energy() const override { return step_.ledger().totals(); }
-  const Certificate& certificate() const override { return certificate_->value(); }
+  const Certificate& certificate() override { return certificate_->value(); }
   std::span<const PartDefects> defects() const override { return step_.defects(); }
   std::string name_of_part(int number) const override {
     return together().kept_name(system(), number);

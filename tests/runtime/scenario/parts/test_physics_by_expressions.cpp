@@ -140,6 +140,31 @@ TEST(PhysicsByExpressions, NoStepLeavesTheDomainOfTheEnergy) {
   EXPECT_GE(inside, 9);
 }
 
+/// Beyond a pole of a fraction the energy is a number again: no step leads there either, nor over a pole of even order.
+TEST(PhysicsByExpressions, NoStepLeadsOverAPole) {
+  int steps = 0;
+  for (const char* energy :
+       {"p^2/2 + 1/(1 - q^2)", "p^2/2 + (1 - q^2)^(-1)", "p^2/2 + 1/(1 - q)^2 + 1/(1 + q)^2"}) {
+    for (const double step_s : {0.01, 0.05, 0.1, 0.25}) {
+      for (const double p : {0.5, 5.0, 10.0, 30.0}) {
+        const Scenario own = mass_by_energy(energy, 0.0, p, step_s);
+        Stepper stepper(own.system, own.options);
+        try {
+          for (int n = 0; n < 200; ++n, ++steps) stepper.step();
+        } catch (const StepError& error) {
+          EXPECT_EQ(error.part(), "m");
+        }
+        EXPECT_LT(std::abs(stepper.state("m")[0]), 1.0) << energy << " " << step_s << " " << p;
+        EXPECT_NE(stepper.certificate().status, CertificateStatus::violated)
+            << energy << " " << step_s << " " << p << ": "
+            << stepper.certificate().max_passivity_residual_J << " J of "
+            << stepper.energy().initial_J << " J";
+      }
+    }
+  }
+  EXPECT_GE(steps, 7000);
+}
+
 TEST(PhysicsByExpressions, AnEnergyWithoutASecondDerivativeAtTheStartIsNamed) {
   const auto error_at = [](double q) -> std::string {
     const Scenario own = mass_by_energy("p^2/2 + abs(q)^1.5", q, 0.0, 0.01);

@@ -9,8 +9,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <portwave/runtime/output/summary.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
+
+#include "support/systems/example_scenarios.hpp"
 
 namespace portwave::test_steps_beside_diodes {
 namespace {
@@ -109,6 +112,50 @@ TEST(StepsBesideDiodes, KeepToTheToleranceWhereAChargeBegins) {
 // Control: the golden values tell other errors.
 TEST(StepsBesideDiodes, OfATenthOfTheAccuracyAreTold) {
   EXPECT_GT(error_of(1e-2) * 1e-2 / 3.7618038810309317e-06, 10.0);
+}
+
+/// A motor at rest behind a diode that blocks: the waves carry the voltage to and fro, and nothing moves but rounding.
+TEST(StepsBesideDiodes, WhereNothingMovesNothingGoesAstray) {
+  for (const double voltage : {12.0, 1e-3, 1e-9, 1e6}) {
+    for (const double resistance : {0.0, 1.0}) {
+      for (const double inductance : {1e-3, 1e-1}) {
+        const Scenario own = parse_scenario(
+            fmt::format(R"j({{"name": "blocked", "time": {{"step_s": 0.001, "steps": 300}},
+    "subsystems": [
+      {{"name": "supply", "type": "effort_source", "parameters": {{"domain": "electrical"}},
+        "inputs": {{"effort": {}}}}},
+      {{"name": "d", "type": "ideal_diode"}},
+      {{"name": "m", "type": "dc_motor", "parameters": {{"inductance_H": {}, "resistance_ohm": {},
+        "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 1e-4, "damping_Nms_per_rad": 1e-5}}}}],
+    "couplings": [{{"kind": "common_flow", "ports": ["supply.port", "d.terminals", "m.terminals"]}},
+      {{"kind": "free", "ports": ["m.shaft"]}}], "method": {{"kind": "auto"}}}})j",
+                        voltage, inductance, resistance),
+            "blocked.json", ".");
+        Stepper stepper(own.system, own.options);
+        stepper.step(300);
+        const RunSummary summary = summarize("blocked", own.options, stepper, 1.0);
+        EXPECT_LT(std::abs(stepper.state("m")[0]), 1e-12 * voltage);
+        EXPECT_FALSE(summary.is_coupled_poorly())
+            << voltage << " V, " << resistance << " ohm: " << summary.mismatch_share();
+      }
+    }
+  }
+}
+
+/// Control: a tenth of what moves is told, however loose the tolerance.
+TEST(StepsBesideDiodesControl, WhatLooseWavesLeaveOfMotionIsTold) {
+  const Scenario own = testing::example("two_oscillators");
+  StepperOptions options = own.options;
+  options.method.waves().guard = false;
+  options.method.waves().iterations = 200;
+  options.method.waves().tolerance = 0.5;
+  Stepper stepper(own.system, options);
+  stepper.step(1000);
+  RunSummary summary = summarize("loose", options, stepper, 1.0);
+  EXPECT_EQ(summary.iterations.not_converged, 0);
+  EXPECT_FALSE(summary.is_coupled_poorly());
+  summary.energy.mismatch_J = 0.1 * summary.moved_J;
+  EXPECT_TRUE(summary.is_coupled_poorly()) << summary.mismatch_share();
 }
 
 }  // namespace

@@ -500,6 +500,34 @@ TEST(Inputs, AreFoundOnceByName) {
   EXPECT_EQ(unknown.find("It is"), std::string::npos) << "control: nothing has this name";
 }
 
+/// After states were set step sizes have no solvers of their own any more; restoring made them all.
+TEST(Snapshot, HoldsWhatWasSavedAndNoMore) {
+  const Scenario own = parse_scenario(R"j({"name": "motor", "method": {"kind": "auto", "stages": 2},
+    "time": {"end_s": 1, "step": {"kind": "adaptive", "tolerance": 1e-6}}, "subsystems": [
+      {"name": "supply", "type": "effort_source", "parameters": {"domain": "electrical"},
+        "inputs": {"effort": -12}},
+      {"name": "d", "type": "ideal_diode"},
+      {"name": "m", "type": "dc_motor", "parameters": {"inductance_H": 1e-3, "resistance_ohm": 1,
+        "motor_constant_Vs_per_rad": 0.05, "inertia_kgm2": 1e-4, "damping_Nms_per_rad": 1e-5}}],
+    "couplings": [{"kind": "common_flow", "ports": ["supply.port", "d.terminals", "m.terminals"]},
+      {"kind": "free", "ports": ["m.shaft"]}]})j",
+                                      "motor.json", ".");
+  Stepper stepper(own.system, own.options), other(own.system, own.options);
+  for (int n = 0; n < 60; ++n) stepper.step_towards(1.0);
+  const std::vector<double> states(stepper.state("m").begin(), stepper.state("m").end());
+  stepper.set_states(states);
+  for (int k = 0; k < 3; ++k) {
+    const Snapshot saved = stepper.snapshot();
+    other.restore(saved);
+    EXPECT_EQ(other.snapshot().to_bytes(), saved.to_bytes()) << k;
+    for (int n = 0; n < 5; ++n) {
+      stepper.step_towards(1.0);
+      other.step_towards(1.0);
+    }
+    EXPECT_EQ(stepper.state("m")[0], other.state("m")[0]) << k;
+  }
+}
+
 TEST(Inputs, NamesWhatIsNotFinite) {
   SystemBuilder builder;
   for (const char* const name : {"A", "B"}) {

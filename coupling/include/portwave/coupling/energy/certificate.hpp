@@ -18,20 +18,21 @@ enum class CertificateStatus {
   /// cannot be judged (`unjudged_parts`); or a sampled margin is negative, so that the premise of
   /// Theorem 1 and of Fejér decrease fails.
   conditional,
-  violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
+  violated,  ///< a part created energy beyond round-off, or a `broken_law`
 };
 
 std::string_view to_string(CertificateStatus status);
 
-/// The first failure of a law of the passivity guard.
+/// The first failure of a law of the passivity guard, or of the form of energies that explicit methods step.
 struct BrokenLaw {
   enum class Law {
     tank,     ///< T ≥ 0
     balance,  ///< H + T ≤ H₀ + T₀ + supply
+    form,  ///< H of a part, `worst_passivity_part`, is what is stepped (ExplicitMethod::part_astray)
   };
   Law law;
   int island;
-  std::int64_t step;
+  std::int64_t step;  ///< `form`: by which it was seen
 };
 
 /// Steps that ended without meeting the tolerance, and the worst of them.
@@ -55,7 +56,7 @@ struct Certificate {
   /// The part with the largest r in relation to its tolerance; −1: the whole system.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
-  std::optional<BrokenLaw> broken_law;  ///< with the guard: a reason why the status is `violated`
+  std::optional<BrokenLaw> broken_law;  ///< a reason why the status is `violated`
   /// H of an island exceeded the initial and supplied energy, beyond rounding. Impossible with the guard,
   /// unless a part creates energy itself.
   std::optional<EnergyGrowth> growth;

@@ -113,7 +113,7 @@ struct WaveCoupling {
   /// `automatic` with 2 or 3 stages, or steps that choose their size: a network that Taylor series suit (suits_taylor),
   /// or kicks and drifts (suits_kick_drift), is stepped by them, unless something is asked for that only waves have:
   /// deadlines, parameters that signals drive, substeps, integrators of parts, several ranks.
-  bool kick_drift = false;
+  bool explicit_steps = false;
   /// `automatic` is the only one for WaveUpdate::automatic.
   ImpedanceKind impedance_kind = ImpedanceKind::given;
   /// ImpedanceKind::given only: one impedance γ > 0 per scalar port of the system, or a single one

@@ -41,6 +41,11 @@ class ExplicitMethod : public NetworkMethod, public NetworkTrials {
   /// has halved its steps, steps of h/2 would be no shorter.
   void halve_once_more();
   std::int64_t halved_steps() const;  ///< of islands
+  /// A part whose energy in the present state is not what the steps take it for, and their account with them; −1: none
+  /// is. Of energies that say nothing but H and ∇H, such as callbacks, it is known from a few places in which states
+  /// they are quadratic. Costs an evaluation or two of H of each of these parts, and a copy of the states.
+  /// `by_all`: all ranks that share its steps call it.
+  int part_astray(bool by_all) const;
 
   /// Goes on where `before` is: a method of the same kind and options on the same system, before the component of a
   /// part was exchanged for one that stores `more_J` more in the same state.

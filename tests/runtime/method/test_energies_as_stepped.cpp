@@ -1,0 +1,164 @@
+// Energies by callbacks whose form explicit methods find at a few places, and that are of another one elsewhere.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <portwave/coupling/system/system.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/runtime/step/stepper.hpp>
+#include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
+
+namespace portwave::test_energies_as_stepped {
+namespace {
+
+struct Law {
+  std::function<double(double)> energy, force;
+  bool has_hessian = false;  ///< that of a spring of 1
+};
+
+/// A mass on a spring of a law that is known by callbacks: H = unit (V(q) + p²/2), with q in units of `length`.
+System oscillator(const Law& law, double start, double speed, double unit = 1.0,
+                  double length = 1.0) {
+  Structure s = Structure::zero(2, 1);
+  s.J.insert(0, 1) = 1.0;
+  s.J.insert(1, 0) = -1.0;
+  s.G.insert(1, 0) = 1.0;
+  const double k = unit / (length * length), per_mass = length * length / unit;
+  Hamiltonian H{.value =
+                    [=](const double* x) {
+                      return k * length * length * law.energy(x[0] / length) +
+                             0.5 * per_mass * x[1] * x[1];
+                    },
+                .gradient =
+                    [=](const double* x, double* g) {
+                      g[0] = k * length * law.force(x[0] / length);
+                      g[1] = per_mass * x[1];
+                    },
+                .hessian = {}};
+  if (law.has_hessian) {
+    H.hessian = [=](const double*, double* out) {
+      std::fill_n(out, 4, 0.0);
+      out[0] = k;
+      out[3] = per_mass;
+    };
+  }
+  NonlinearPortHamiltonian::Options options;
+  options.default_state = {start * length, 0.0};
+  options.typical_state = {length, unit / length};
+  SystemBuilder builder;
+  builder.add("o",
+              std::make_shared<NonlinearPortHamiltonian>(
+                  Signature{"by_callbacks",
+                            {{"q", "m"}, {"p", "N s"}},
+                            {{"end", Causality::effort_in, Domain::translation}},
+                            {}},
+                  std::move(s), std::move(H), std::move(options)),
+              {.initial_state = {start * length, speed * unit / length}});
+  builder.join(joint::Free{}, {"o.end"});
+  return builder.build();
+}
+
+StepperOptions options_of(SplittingKind kind) {
+  StepperOptions options;
+  options.step_s = 0.05;
+  options.method = Splitting{.kind = kind, .order = kind == SplittingKind::taylor ? 16 : 6};
+  return options;
+}
+
+constexpr SplittingKind kKinds[] = {SplittingKind::kick_drift, SplittingKind::taylor};
+
+const Law kSpring{.energy = [](double q) { return 0.5 * q * q; },
+                  .force = [](double q) { return q; }};
+
+/// Beside a spring, a stop at 60 of it: beyond all places at which ∇²H is looked at.
+const Law kStop{.energy =
+                    [](double q) {
+                      const double into = std::max(0.0, q - 60.0);
+                      return 0.5 * q * q + 25.0 * into * into;
+                    },
+                .force = [](double q) { return q + 50.0 * std::max(0.0, q - 60.0); }};
+
+/// A step up between two of these places.
+const Law kStep{.energy =
+                    [](double q) {
+                      const double t = std::clamp(q - 3.0, 0.0, 4.0);
+                      return 0.5 * q * q + t * t * t * (4.0 - t) / 8.0;
+                    },
+                .force =
+                    [](double q) {
+                      const double t = std::clamp(q - 3.0, 0.0, 4.0);
+                      return q + (3.0 * t * t * (4.0 - t) - t * t * t) / 8.0;
+                    }};
+
+TEST(EnergiesAsStepped, ThoseThatAreOfAnotherFormAreViolations) {
+  for (const SplittingKind kind : kKinds) {
+    for (const double speed : {70.0, 1e3}) {
+      Stepper stepper(oscillator(kStop, 0.0, speed), options_of(kind));
+      stepper.step(50);
+      const Certificate& certificate = stepper.certificate();
+      EXPECT_EQ(certificate.status, CertificateStatus::violated);
+      ASSERT_TRUE(certificate.broken_law.has_value()) << speed;
+      EXPECT_EQ(certificate.broken_law->law, BrokenLaw::Law::form);
+      EXPECT_EQ(certificate.worst_passivity_part, 0);
+      EXPECT_LE(certificate.broken_law->step, 49);
+    }
+    Stepper step(oscillator(kStep, 0.0, 8.0), options_of(kind));
+    EXPECT_EQ(step.certificate().status, CertificateStatus::holds);  // not there yet
+    step.step(20);
+    EXPECT_EQ(step.certificate().status, CertificateStatus::violated);
+  }
+}
+
+/// The stop as above, which is reached for a part of the run only, and left again: looks between steps see it.
+TEST(EnergiesAsStepped, AreLookedAtNowAndThen) {
+  for (const SplittingKind kind : kKinds) {
+    Stepper stepper(oscillator(kStop, 0.0, 70.0), options_of(kind));
+    stepper.step(100);  // 5 s: q < 0
+    ASSERT_LT(stepper.state(0)[0], 0.0);
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::violated);
+  }
+}
+
+TEST(EnergiesAsStepped, AreNamedWithTheRemedy) {
+  Stepper stepper(oscillator(kStop, 0.0, 70.0), options_of(SplittingKind::kick_drift));
+  stepper.step(50);
+  RunSummary summary;
+  summary.certificate = stepper.certificate();
+  summary.worst_passivity_part = "o";
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("the energy of \"o\" by step"), std::string::npos) << text;
+  EXPECT_NE(text.find("Take wave coupling"), std::string::npos) << text;
+}
+
+/// What is quadratic is so to rounding: in other units, far from the origin, and with a constant force.
+TEST(EnergiesAsStepped, RoundingIsNoViolation) {
+  for (const SplittingKind kind : kKinds) {
+    for (const double unit : {1.0, 1e9, 1e-9}) {
+      for (const double length : {1.0, 1e-6, 1e6}) {
+        for (const double place : {0.0, 3.0, 1e5}) {
+          const Law far{
+              .energy = [=](double q) { return 0.5 * (q - place) * (q - place) + 2.0 * q; },
+              .force = [=](double q) { return q - place + 2.0; },
+              // Else differences find the curvature, to their rounding: not in any unit.
+              .has_hessian = unit != 1.0 || length != 1.0 || place > 10.0};
+          Stepper stepper(oscillator(far, place, 0.3, unit, length), options_of(kind));
+          stepper.step(200);
+          EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
+              << unit << " " << length << " " << place;
+        }
+      }
+    }
+    Stepper spring(oscillator(kSpring, 0.0, 70.0), options_of(kind));
+    spring.step(200);
+    EXPECT_EQ(spring.certificate().status, CertificateStatus::holds);
+  }
+}
+
+}  // namespace
+}  // namespace portwave::test_energies_as_stepped
