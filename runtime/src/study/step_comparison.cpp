@@ -1,11 +1,9 @@
 #include "portwave/runtime/study/step_comparison.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <span>
@@ -16,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/impedance/integrator_choice.hpp"
+#include "portwave/coupling/system/derived_systems.hpp"
 #include "portwave/runtime/step/wave_view.hpp"
 #include "portwave/subsystems/core/opaque_facets.hpp"
 #include "step/sizes/part_kinds.hpp"
@@ -172,8 +171,7 @@ bool is_of_first_order(const Stepper& stepper) {
 }
 
 int stages_of(const Stepper& stepper) {
-  const WaveView* const waves = stepper.waves();
-  return waves == nullptr ? 1 : waves->stages();
+  return stepper.waves() == nullptr ? 1 : stepper.waves()->stages();
 }
 
 }  // namespace
@@ -233,10 +231,12 @@ void StepComparison::see_waves(const Stepper& stepper) {
   if (waves == nullptr || !std::has_single_bit(times_.size() + 1)) return;
   const System& system = scenario_.system;
   std::vector<double> moved_J(static_cast<std::size_t>(system.island_count()), 0.0);
-  for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
-    const int part = system.scalar_ports()[static_cast<std::size_t>(port)].part;
-    const WavePair own = waves->waves_at(port);
-    moved_J[static_cast<std::size_t>(system.island_of_part(part))] +=
+  const std::vector<bool> is_idle = idle_ports(system);  // their waves depend on the units
+  for (std::size_t port = 0; port < is_idle.size(); ++port) {
+    if (is_idle[port]) continue;
+    const int island = system.island_of_part(system.scalar_ports()[port].part);
+    const WavePair own = waves->waves_at(static_cast<int>(port));
+    moved_J[static_cast<std::size_t>(island)] +=
         0.5 * (own.incident * own.incident + own.outgoing * own.outgoing);
   }
   waves_J_.resize(moved_J.size(), 0.0);

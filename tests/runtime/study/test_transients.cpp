@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <Eigen/Eigenvalues>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -182,6 +183,29 @@ TEST(Transients, StatesWithoutUnitsAreComparedByTheirEnergy) {
     "subsystems": [)" + coasting +
                           ", " + turning("quick", "1", "1") + "]}");
   EXPECT_NEAR(beside.told(), own.told(), 0.01);
+}
+
+/// A stiff spring between two masses that coast, one of them with a port that leads nowhere: what its waves would be with
+/// an impedance of 1 depends on the units, and is no motion beside which that of the spring is rounding.
+TEST(Transients, PortsThatLeadNowhereHideNothingInAnyUnits) {
+  const auto pair = [](double second) {
+    const auto text = [](double value) { return fmt::format("{:.17g}", value); };
+    const double newton = second, kg = newton * second * second;
+    return R"({"name": "pair", "time": {"steps": 100, "step_s": )" + text(0.1 * second) +
+           R"(}, "subsystems": [{"name": "a", "type": "mass", "initial_state": {"velocity": )" +
+           text(1.0 / second) + R"(}, "parameters": {"ports": 2, "mass_kg": )" + text(kg) +
+           R"(}}, {"name": "b", "type": "mass", "initial_state": {"velocity": )" +
+           text(1.0 / second) + R"(}, "parameters": {"mass_kg": )" + text(0.01 * kg) +
+           R"(}}, {"name": "s", "type": "spring", "initial_state": [0.001],
+             "parameters": {"stiffness_N_per_m": )" +
+           text(1e3 * newton) + R"(}}], "couplings": [
+             {"kind": "connection", "ports": ["s.left", "a.port_1"]}, {"kind": "free", "ports": ["a.port_2"]},
+             {"kind": "connection", "ports": ["s.right", "b.port"]}]})";
+  };
+  const Seen one = run(pair(1.0)), small = run(pair(1e-9));
+  EXPECT_GT(one.told(), 0.5);  // hω = 32
+  EXPECT_NEAR(small.told(), one.told(), 0.01 * one.told());
+  EXPECT_EQ(small.agreement.unjudged, "");
 }
 
 }  // namespace

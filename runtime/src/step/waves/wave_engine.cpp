@@ -144,7 +144,7 @@ int WaveEngine::damp_what_changes_over(Moments& moments) {
         change_over_->to_damp({waves_, record(), next.record.data(), next.a.data(), next.b.data()});
     if (found.empty()) break;
     set_damped(found, true);
-    step_.freeze(step_.clock().time_s());
+    step_.freeze(time_s());  // of a part of a step that is cut where that begins
     iterate(moments);
   }
   return attempts;

@@ -114,6 +114,30 @@ TEST_P(CutInputs, PulsesAreOverAtTheEndOfTheStep) {
   EXPECT_NEAR(current_A(pulse, 500.0, with(GetParam()), 4), kBefore_V, 0.01);
 }
 
+/// A valve that closes on a small tank makes what is behind it fast, and the part of the step behind the jump is
+/// attempted again with a damped tank: with the pressure from there on, not with that at the beginning of the step.
+TEST(CutInputs, PartsThatAreAttemptedAgainBeginBehindTheJump) {
+  constexpr double kWeight_Pa_per_m = 9806.65, kPressure_Pa = 70.0;
+  for (const double share : {0.5, 0.9, 0.97}) {
+    const double jump_s = (3.0 + share) * kStep_s;
+    SystemBuilder builder;
+    builder.add("tank", make_part("tank", {{"area_m2", 1e-4 * kWeight_Pa_per_m * kStep_s}}),
+                {.initial_state = std::vector{10.0 / kWeight_Pa_per_m}});
+    builder.add("valve", make_part("valve", {{"nominal_flow_m3_per_s", 1.0},
+                                             {"nominal_pressure_Pa", kPressure_Pa},
+                                             {"laminar_pressure_Pa", 0.01}}));
+    builder.add(
+        "pump", make_part("effort_source", {{"domain", std::string("hydraulic")}}),
+        {.inputs = {{"effort", Signal::piecewise_linear(
+                                   {{0.0, 0.0}, {jump_s, 0.0}, {jump_s, -kPressure_Pa}})}}});
+    builder.join(joint::CommonFlow{}, {"tank.outlet", "valve.line", "pump.port"});
+    const System system = builder.build();
+    Stepper stepper(system, {.step_s = kStep_s});
+    stepper.step(4);
+    EXPECT_NEAR(stepper.state("tank")[0] * kWeight_Pa_per_m, kPressure_Pa, 0.1) << share;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, CutInputs, testing::Values(1, 2, 3));
 
 /// What nothing tells of cannot be cut: the same jump as a function.
