@@ -98,6 +98,12 @@ def test_every_defect_names_its_part():
         pw.Ensemble(system, 2)
 
 
+def test_a_part_is_named_though_its_name_begins_another_word():
+    system = pw.System("n", step_s=1e-3).add("m", "mass", mass_kg=1, mass=1).join("free", "m.port")
+    with pytest.raises(pw.ConfigError, match=r'"m" \(mass\): mass has no parameter "mass"'):
+        pw.Stepper(system)
+
+
 def test_types_that_a_program_adds_are_described():
     pw.add_part_type(
         "network_test_mass",
