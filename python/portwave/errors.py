@@ -115,6 +115,6 @@ def errors_that_name(part_at: Callable[[int], Optional[Tuple[str, str]]]) -> Ite
 def _with_part(where: str, what: str, part_at: Callable[[int], Optional[Tuple[str, str]]]) -> str:
     place = re.match(r"/subsystems/(\d+)(/|$)", where)
     part = part_at(int(place.group(1))) if place else None
-    if part is None or f'"{part[0]}' in what:
+    if part is None or f'"{part[0]}"' in what or f'"{part[0]}.' in what:
         return what
     return f'"{part[0]}" ({part[1]}): {what}'

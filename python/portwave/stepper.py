@@ -13,12 +13,24 @@ from . import _portwave
 from ._portwave import Arena, Snapshot
 from .arrays import Floats, as_floats, dimensions, flag, number, refuse_text, whole
 from .derivatives import RolloutDerivatives
-from .errors import errors_that_name, issue_warnings, unknown_names
+from .errors import ConfigError, errors_that_name, issue_warnings, unknown_names
 from .linear import Linearisation
 from .progress import progress_bar
 from .readings import Readings
 from .result import Result
 from .system import System, pointers, scenario_of
+
+
+def _time_budget(value: Optional[float], name: str) -> float:
+    """Return a deadline or a pace; 0 for None. A budget that has shrunk to 0 does not ask for none."""
+    if value is None:
+        return 0.0
+    budget = number(value, f"`{name}`")
+    if not 0.0 < budget < math.inf:
+        error = ConfigError()
+        error.issues = [(f"/{name}", f"must be finite and > 0, or None for none, got {budget:g}")]
+        raise error
+    return budget
 
 
 class Stepper(Readings):
@@ -36,10 +48,10 @@ class Stepper(Readings):
         Values by JSON pointer, such as ``{"/time/step_s": 1e-3}``, that replace those of the
         scenario, as ``portwave run --set`` does.
     deadline_s : float, optional
-        Time in which a step is committed [s]; its inner iteration ends early if need be. Results then
+        Time in which a step is committed [s], > 0; its inner iteration ends early if need be. Results then
         depend on the clock. Default: no deadline.
     pace : float, optional
-        Simulated time per wall time. Default: as fast as possible.
+        Simulated time per wall time, > 0. Default: as fast as possible.
     arena : Arena, optional
         Worker threads that help, shared with others. Default: the stepper's own.
 
@@ -105,8 +117,8 @@ class Stepper(Readings):
                 list(pointers(overrides or {})),
                 whole(threads, "`threads`"),
                 flag(certify, "`certify`"),
-                0.0 if deadline_s is None else number(deadline_s, "`deadline_s`"),
-                0.0 if pace is None else number(pace, "`pace`"),
+                _time_budget(deadline_s, "deadline_s"),
+                _time_budget(pace, "pace"),
                 arena,
                 own._may_load_plugins(),
             )

@@ -196,12 +196,18 @@ def _label(column: str) -> str:
     return column.replace("_", " ")
 
 
+def _list(values: Any, name: str) -> List[Any]:
+    if isinstance(values, str) or not np.iterable(values):
+        raise TypeError(f"{name} must be a list, got {values!r}")
+    return list(values)
+
+
 def _wholes(values: Sequence[int], name: str) -> List[int]:
-    return [whole(value, f"a number of {name}") for value in values]
+    return [whole(value, f"a number of {name}") for value in _list(values, name)]
 
 
 def _numbers(values: Sequence[float], name: str) -> List[float]:
-    return [number(value, f"a number of {name}") for value in values]
+    return [number(value, f"a number of {name}") for value in _list(values, name)]
 
 
 def _given(
@@ -267,8 +273,8 @@ def budget(
     out = _portwave.study_budget(
         _given(system, overrides),
         _wholes(budgets, "`budgets`"),
-        list(methods),
-        list(impedances),
+        _list(methods, "`methods`"),
+        _list(impedances, "`impedances`"),
         [flag(own, "`guard`") for own in guard],
         whole(threads, "`threads`"),
     )
@@ -319,7 +325,7 @@ def order(
     out = _portwave.study_order(
         _given(system, overrides),
         _numbers(steps_s, "`steps_s`"),
-        None if methods is None else list(methods),
+        None if methods is None else _list(methods, "`methods`"),
         whole(repeat, "`repeat`"),
         whole(threads, "`threads`"),
     )
@@ -574,7 +580,7 @@ def scaling(
     out, drawn = _portwave.study_scaling(
         [_given(own, overrides) for own in systems],
         _wholes(threads, "`threads`"),
-        list(executors),
+        _list(executors, "`executors`"),
         whole(repetitions, "`repetitions`"),
         whole(steps, "`steps`"),
         whole(cores, "`cores`"),

@@ -200,6 +200,7 @@ TEST(Builder, ReportsEveryDefectAtOnceAndNamesTheParts) {
   const int torn = portwave_builder_add(builder, "torn", "spring", "{\"stiffness");
   EXPECT_EQ(torn, 3);
   EXPECT_NE(std::string(portwave_last_error()).find("is no JSON"), std::string::npos);
+  portwave_builder_add(builder, "s", "spring", "{\"stiffness_N_per_m\": 1, \"stiffness\": 1}");
   EXPECT_EQ(portwave_builder_connect(builder, 77, "port", torn, "left"), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_builder_set(builder, "/method", "{"), PORTWAVE_INVALID_ARGUMENT);
   for (const char* taken : {"", "/name", "/subsystems", "/subsystems/0", "/subsystems/0/name",
@@ -217,6 +218,7 @@ TEST(Builder, ReportsEveryDefectAtOnceAndNamesTheParts) {
        {"/subsystems/0/parameters/mass_kg: \"A\" (mass): must be > 0 kg, got -1",
         "/subsystems/2/initial_state/speed: \"B\" (mass): mass has no state \"speed\"",
         "/subsystems/3/parameters: \"torn\" (spring): is no JSON: \"{\"stiffness\"\n",
+        "/subsystems/4/parameters/stiffness: \"s\" (spring): spring has no parameter \"stiffness\"",
         "/couplings/3/ports/0: there is no part of number 77\n", "/method: is no JSON"}) {
     EXPECT_NE(all.find(expected), std::string::npos) << expected << "\nin\n" << all;
   }

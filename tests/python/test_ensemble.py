@@ -90,8 +90,13 @@ def test_a_parameter_of_one_replica_changes():
     x = one.rollout(u=[[12.0]] * 50)
     assert np.array_equal(x, other.rollout(u=[[12.0]] * 50))
     assert np.array_equal(x[:2], before[:2]) and not np.array_equal(x[2], before[2])
-    with pytest.raises(KeyError, match="inertia_kgm2"):
+    named = r'"load" \(inertia\): inertia has no parameter "inertia". Did you mean "inertia_kgm2"'
+    with pytest.raises(pw.UnknownName, match=named):
         one.set_parameter(2, "load.inertia", 1.0)
+    with pytest.raises(pw.UnknownName, match=named):
+        one.parameter(2, "load.inertia")
+    with pytest.raises(pw.UnknownName, match=named):
+        pw.Ensemble(SERVO, parameters={"load.inertia": inertia})
     with pytest.raises(IndexError, match="replica 3 of 3"):
         one.set_parameter(3, "load.inertia_kgm2", 1.0)
     with pytest.raises(pw.ConfigError, match="replica 1, load.inertia_kgm2"):

@@ -98,6 +98,12 @@ def test_every_defect_names_its_part():
         pw.Ensemble(system, 2)
 
 
+def test_a_part_is_named_though_its_name_begins_another_word():
+    system = pw.System("n", step_s=1e-3).add("m", "mass", mass_kg=1, mass=1).join("free", "m.port")
+    with pytest.raises(pw.ConfigError, match=r'"m" \(mass\): mass has no parameter "mass"'):
+        pw.Stepper(system)
+
+
 def test_types_that_a_program_adds_are_described():
     pw.add_part_type(
         "network_test_mass",
@@ -166,8 +172,10 @@ def test_a_deadline_is_kept_and_an_arena_is_shared():
     assert told["unused_share"] >= 0.0
     assert told["jitter_s"] == told["slack_p99_s"] - told["slack_p01_s"]
     assert stepper.clone().deadline is not None
-    with pytest.raises(pw.ConfigError, match="deadline_s: must be finite and >= 0, got -1 s"):
-        pw.Stepper(described(), deadline_s=-1.0)
+    for budget in ("deadline_s", "pace"):
+        for value in (0, -1.0, float("nan"), float("inf")):
+            with pytest.raises(pw.ConfigError, match=f"/{budget}: must be finite and > 0, or None for none, got"):
+                pw.Stepper(described(), **{budget: value})
     with pytest.raises(pw.ConfigError, match=r'"A" \(mass\): must be > 0 kg, got -1'):
         stepper.set_parameter("A.mass_kg", -1.0)
     with pytest.raises(ValueError):

@@ -128,6 +128,10 @@ def test_scaling_of_several_sizes_is_one_table_and_one_figure(tmp_path):
         pw.study.scaling(sizes, [1], figure="a.png")
     with pytest.raises(ValueError, match="no system is given"):
         pw.study.scaling([], [1])
+    with pytest.raises(TypeError, match="`threads` must be a list, got 2"):
+        pw.study.scaling(sizes, 2)
+    with pytest.raises(TypeError, match="`executors` must be a list, got 'async'"):
+        pw.study.scaling(sizes, [1], executors="async")
 
 
 def test_tables_become_frames_and_plots():

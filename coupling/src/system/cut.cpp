@@ -31,7 +31,7 @@ std::optional<SecondOrderForm> second_order_form(const DescriptorForm& form) {
         .transpose()
         .eval();
   };
-  const auto is_zero = [](const SparseMatrix& M) { return M.norm() == 0.0; };
+  const auto is_zero = [](const SparseMatrix& M) { return (M.coeffs() == 0.0).all(); };
   const bool fits = is_identity(block(form.E, 0, 0), 1.0) && is_zero(block(form.E, 0, 1)) &&
                     is_zero(block(form.E, 1, 0)) && is_identity(block(form.J, 0, 1), 1.0) &&
                     is_zero(block(form.J, 0, 0)) && is_zero(block(form.R, 0, 0)) &&

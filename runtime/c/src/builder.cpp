@@ -114,7 +114,10 @@ void name_part(const Json& document, portwave::Issue& issue) {
   const Json* const part = part_at(document, issue.where);
   if (part == nullptr) return;
   const std::string name = portwave::in_quotes((*part)["name"].get<std::string>());
-  if (issue.what.find(name.substr(0, name.size() - 1)) != std::string::npos) return;
+  const std::string of_part = name.substr(0, name.size() - 1) + ".";  // "m.port", and not "mass"
+  if (issue.what.find(name) != std::string::npos || issue.what.find(of_part) != std::string::npos) {
+    return;
+  }
   const std::string type = portwave::printable((*part)["type"].get<std::string>());
   issue.what = name + " (" + type + "): " + issue.what;
 }

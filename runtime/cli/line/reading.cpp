@@ -68,7 +68,10 @@ std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
   }
   if (is_required && text.starts_with("SCENARIO ")) return text + ": a scenario file (JSON)";
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    return text.substr(0, text.find(':')) + ": needs a value";
+    const std::string name = text.substr(0, text.find(':'));
+    const CLI::Option* const option = verb.get_option_no_throw(name);
+    const bool is_given_again = option != nullptr && option->results().size() > 1;
+    return name + (is_given_again ? ": is given more than once" : ": needs a value");
   }
   return text;
 }

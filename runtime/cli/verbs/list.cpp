@@ -69,7 +69,8 @@ std::string type_text(const PartType& type) {
 
   return fmt::format("{}: {}\n\nequations\n{}", type.name, type.summary, indented(type.equations)) +
          section("parameters", parameters) + section("ports", ports) + section("states", states) +
-         section("external inputs", inputs) + "\n" + indented(port_drawing(type.name, signature));
+         section("external inputs", inputs) + "\n" + indented(port_drawing(type.name, signature)) +
+         "\nan example, whose ports, states and inputs these are\n" + indented(example_text(type));
 }
 
 /// By group, in the order in which groups first appear, with one width for the names of all.

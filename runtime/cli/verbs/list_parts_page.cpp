@@ -114,6 +114,12 @@ std::string port_drawing(const std::string& name, const Signature& signature) {
   return text + fmt::format("{}+{}+\n", margin, rule);
 }
 
+std::string example_text(const PartType& type) {
+  nlohmann::ordered_json example = {{"name", "part"}, {"type", type.name}};
+  if (!type.example.empty()) example["parameters"] = parameters_json(type.example);
+  return example.dump();
+}
+
 std::string part_section(const PartType& type) {
   const std::unique_ptr<Component> part = make_part(type.name, type.example);
   const Signature& signature = part->signature();
@@ -124,9 +130,7 @@ std::string part_section(const PartType& type) {
       named_line("States", signature.states) + named_line("Inputs", signature.inputs);
   if (!lists.empty()) text += lists + "\n";
   text += fmt::format("```text\n{}```\n\n", port_drawing(type.name, signature));
-  nlohmann::ordered_json example = {{"name", "part"}, {"type", type.name}};
-  if (!type.example.empty()) example["parameters"] = parameters_json(type.example);
-  return text + fmt::format("```json\n{}\n```\n\n", example.dump());
+  return text + fmt::format("```json\n{}\n```\n\n", example_text(type));
 }
 
 std::string parts_page() {

@@ -16,10 +16,10 @@ namespace portwave {
 Issues check_ensemble(const System& one, int replicas, const StepperOptions& options,
                       const EnsembleOptions& ensemble) {
   Issues issues;
-  const auto expect = [&](bool good, const char* where, const char* what) {
-    if (!good) issues.push_back({where, what});
+  const auto expect = [&](bool good, const char* where, std::string what) {
+    if (!good) issues.push_back({where, std::move(what)});
   };
-  expect(replicas >= 1, "/ensemble/replicas", "must be >= 1");
+  expect(replicas >= 1, "/ensemble/replicas", fmt::format("must be >= 1, got {}", replicas));
   expect(ensemble.threads >= 1 && ensemble.threads <= kMaxThreads, "/ensemble/threads",
          "must be in 1..1024");
   expect(ensemble.chunk >= 0, "/ensemble/chunk", "must be >= 0");

@@ -543,7 +543,7 @@ TEST(EnsembleSettings, RefusesWhatHasNoMeaning) {
   const Case own{"pair", [](int i) { return varied_pair(i); }};
   const System one = varied_pair(0);
   StepperOptions options = options_for(own);
-  EXPECT_NE(refusal([&] { Ensemble(one, 0, options); }).find("/ensemble/replicas"),
+  EXPECT_NE(refusal([&] { Ensemble(one, 0, options); }).find("replicas: must be >= 1, got 0"),
             std::string::npos);
   EXPECT_NE(refusal([&] { Ensemble(one, 1, options, {.threads = 0}); }).find("/ensemble/threads"),
             std::string::npos);

@@ -217,6 +217,17 @@ TEST(CutSecondOrder, PiecesInARingNeedAnInterface) {
   EXPECT_EQ(std::count_if(cut.pieces.begin(), cut.pieces.end(), is_interface), 1);
 }
 
+TEST(CutSecondOrder, AMembraneWithNeitherPortsNorInputs) {
+  SecondOrderForm form = membrane_form(9, 7, 2, true, 0.01);
+  form.B = SparseMatrix(form.M.rows(), 0);
+  const PartPointer part = second_order_part(form, {}, {});
+  const Cut cut = cut_part(*part, 4);
+  EXPECT_TRUE(cut.ports.empty());
+  const CutRun whole = run_whole(part, 1e-2, 40, 1), pieces = run_cut(part, cut, 1e-2, 40, 1);
+  EXPECT_LE(difference(whole, pieces), 1e-10 * largest(whole.state));
+  EXPECT_NEAR(pieces.storage_J, whole.storage_J, 1e-9 * whole.energy.max_J);
+}
+
 // Pieces of bodies that nothing joins, and dampers in single directions.
 TEST(CutSecondOrder, TrussWithRankOneDampers) {
   constexpr int kNodes = 24;

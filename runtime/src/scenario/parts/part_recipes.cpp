@@ -271,31 +271,40 @@ std::shared_ptr<const Component> PartRecipes::with(const Component& part,
 
 namespace {
 
-/// A component that `make` builds, or errors that name the part.
+/// "m" (mass): what is wrong.
+std::string of_part(const Part& part, const std::string& what) {
+  const std::string& type = part.component->signature().type;
+  return fmt::format("{} ({}): {}", in_quotes(part.name), type, without_type(what, type));
+}
+
+/// What `make` returns; errors about names and kinds of parameters name the part, those of values do not.
 template <class Make>
-auto of_part(const Stepper& stepper, int part, const Make& make) {
+auto naming(const System& system, int part, const Make& make) {
   const auto named = [&](const std::exception& error) {
-    const Part& own = stepper.system().parts()[at(part)];
-    return fmt::format("{} ({}): {}", in_quotes(own.name), own.component->signature().type,
-                       without_type(error.what(), own.component->signature().type));
+    return of_part(system.parts()[at(part)], error.what());
   };
   try {
     return make();
-  } catch (const ConfigError& error) {
-    const Part& own = stepper.system().parts()[at(part)];
-    Issues issues = error.issues();
-    for (Issue& issue : issues) {
-      const std::string& type = own.component->signature().type;
-      issue.what =
-          fmt::format("{} ({}): {}", in_quotes(own.name), type, without_type(issue.what, type));
-    }
-    throw ConfigError(std::move(issues));
   } catch (const std::out_of_range& error) {
     throw std::out_of_range(named(error));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(named(error));
   } catch (const std::logic_error& error) {
     throw std::logic_error(named(error));
+  }
+}
+
+/// The same, and those of values name it, too.
+template <class Make>
+auto of_part(const Stepper& stepper, int part, const Make& make) {
+  try {
+    return naming(stepper.system(), part, make);
+  } catch (const ConfigError& error) {
+    Issues issues = error.issues();
+    for (Issue& issue : issues) {
+      issue.what = of_part(stepper.system().parts()[at(part)], issue.what);
+    }
+    throw ConfigError(std::move(issues));
   }
 }
 
@@ -421,7 +430,8 @@ void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, st
   const Component& present = ensemble.component(replica, place.part);
   std::shared_ptr<const Component> component;
   try {
-    component = scenario.recipes->with(present, place.parameter, value);
+    component = naming(ensemble.system(), place.part,
+                       [&] { return scenario.recipes->with(present, place.parameter, value); });
   } catch (const ConfigError& error) {
     throw ConfigError(defects_of(ensemble.system().parts()[at(place.part)], error.issues(),
                                  fmt::format("replica {}, ", replica)));
@@ -432,7 +442,9 @@ void set_parameter(Ensemble& ensemble, const Scenario& scenario, int replica, st
 double parameter(const Ensemble& ensemble, const Scenario& scenario, int replica,
                  std::string_view path) {
   const Place place = find_place(ensemble.system(), path);
-  return scenario.recipes->value(ensemble.component(replica, place.part), place.parameter);
+  const Component& present = ensemble.component(replica, place.part);
+  return naming(ensemble.system(), place.part,
+                [&] { return scenario.recipes->value(present, place.parameter); });
 }
 
 System changed_system(const System& system, const Scenario& scenario,
@@ -445,7 +457,9 @@ System changed_system(const System& system, const Scenario& scenario,
     const Component& present = *out.parts()[at(place.part)].component;
     std::shared_ptr<const Component> component;
     try {
-      component = scenario.recipes->with(present, place.parameter, change.value);
+      component = naming(out, place.part, [&] {
+        return scenario.recipes->with(present, place.parameter, change.value);
+      });
     } catch (const ConfigError& error) {
       append(issues, "", defects_of(out.parts()[at(place.part)], error.issues()));
       continue;

@@ -313,7 +313,10 @@ void read_initial_state(const Node& node, PartDraft& draft) {
 // {"parts": 8}
 void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
   CutKeys keys;
-  if (!cut_keys().read(node, keys) || draft.part == nullptr) return;
+  if (!node.is_object(R"(an object such as {"parts": 8})") || !cut_keys().read(node, keys) ||
+      draft.part == nullptr) {
+    return;
+  }
   try {
     std::shared_ptr<const Cut>& cut = models.cut_of(*draft.part, keys.parts);
     if (cut == nullptr) {

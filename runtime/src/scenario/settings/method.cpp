@@ -116,7 +116,7 @@ void prefer_energy_tolerance(const ObjectReader& object, CouplingMethod& method)
 }  // namespace
 
 void read_method(const Node& node, CouplingMethod& method) {
-  if (!node.is_object("an object")) return;
+  if (!node.is_object(R"(an object such as {"kind": "auto"})")) return;
   const ObjectReader object(node);
   const std::optional<MethodKind> known = kind_in(object);
   check_keys(node, known);

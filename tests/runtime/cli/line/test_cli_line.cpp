@@ -64,6 +64,8 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"run", kPair, "--threads", "two"}, "--threads"},
            Case{{"run", kPair, "--threads", "100000"}, "--threads"},
            Case{{"run", kPair, "--threads"}, "portwave: --threads: needs a value\n"},
+           Case{{"run", kPair, "--threads", "1", "--threads", "2"},
+                "portwave: --threads: is given more than once\n"},
            Case{{"run", kPair, "--steps", "-1"}, "--steps"},
            Case{{"run", kPair, "--steps", "1.5"}, "--steps"},
            Case{{"run", kPair, "--threads", "0x2"}, "must be an integer"},

@@ -121,6 +121,11 @@ TEST(CliList, ShowsEveryTypeInFull) {
     const auto part = make_part(type.name, type.example);
     for (const Port& port : part->signature().ports) EXPECT_TRUE(contains(one.out, port.name));
     for (const auto& state : part->signature().states) EXPECT_TRUE(contains(one.out, state.name));
+    const std::size_t begin = one.out.rfind("  {");
+    ASSERT_NE(begin, std::string::npos) << said(one);
+    const Json example = Json::parse(one.out.substr(begin));
+    EXPECT_EQ(example["type"], type.name);
+    EXPECT_EQ(example.contains("parameters"), !type.example.empty());
   }
 }
 
