@@ -3,7 +3,7 @@
 // of all states, after some steps, from the same run without a deadline, over the size of these.
 //
 // `deadline_error --simulated [system]`: the same in simulated time. What evaluations, commits and solves take is
-// measured first, each with a method that does nothing else, and printed; `--costs a,b,c,d` gives it instead
+// measured first, each with a method that does nothing else, and printed; `--costs a,b,c,d,e` gives it instead
 // (microseconds). Nothing else takes time then, so that figures can be compared to the digit, whatever else the machine
 // does. With `--busy` what work takes varies from step to step.
 
@@ -158,7 +158,6 @@ double distance(std::span<const double> a, std::span<const double> b) {
 struct Result {
   double error = HUGE_VAL;  ///< HUGE_VAL where the method is not for the system
   double late = 1.0;  ///< share of the steps that end late, other than by losing the processor
-  bool keeps_deadline() const { return late <= 0.1; }
 };
 
 /// The medians of some runs.
@@ -224,10 +223,12 @@ Phases phases_of(const Subject& subject, const Fixed& fixed, int iterations, boo
 /// What work takes on this machine.
 portwave::WorkCosts measured_costs(const Subject& subject) {
   using portwave::Work;
-  constexpr int kMany = 20, kFew = 6;
+  constexpr int kMany = 20, kFew = 6, kTwo = 2;
   const Phases plain = phases_of(subject, kFixed[0], kMany, false);
+  const Phases two = phases_of(subject, kFixed[0], kTwo, false);
   portwave::WorkCosts out{};
   const double evaluation_s = cost(out, Work::evaluation) = plain.inner_s;
+  cost(out, Work::first_evaluation) = std::max(kTwo * two.inner_s - evaluation_s, evaluation_s);
   cost(out, Work::commit) = plain.commit_s;
   constexpr const Fixed& kSolving = kFixed[5];
   const auto beside_evaluation = [&](bool linearises) {
@@ -241,17 +242,24 @@ portwave::WorkCosts measured_costs(const Subject& subject) {
   return out;
 }
 
-/// "a,b,c,d" in microseconds; checks and changes of impedances take twice a linearisation.
+/// "a,b,c,d" or "a,b,c,d,e" in microseconds, e: the first evaluation of a step. Checks and changes of impedances take
+/// twice a linearisation.
 portwave::WorkCosts costs_from(const std::string& text) {
   using portwave::Work;
   portwave::WorkCosts out{};
   std::istringstream in(text);
-  for (const Work work : {Work::evaluation, Work::commit, Work::solve, Work::linearise}) {
+  for (const Work work :
+       {Work::evaluation, Work::commit, Work::solve, Work::linearise, Work::first_evaluation}) {
     char comma = ',';
     double cost_us = 0.0;
+    if (work == Work::first_evaluation && in.peek() == std::istringstream::traits_type::eof()) {
+      cost(out, work) = cost(out, Work::evaluation);
+      break;
+    }
     if (work != Work::evaluation) in >> comma;
     if (!(in >> cost_us) || comma != ',' || !(cost_us > 0.0)) {
-      throw std::runtime_error("--costs: four positive numbers are needed, as in 8,20,10,30");
+      throw std::runtime_error(
+          "--costs: four positive numbers are needed, or five, as in 8,20,10,30");
     }
     cost(out, work) = 1e-6 * cost_us;
   }
@@ -284,12 +292,13 @@ void measure(const Report& report, const Subject& subject, const Time& time) {
   for (const double share : kShares) {
     const double deadline_s = share * step_s;
     const Result own = result_of(subject, nullptr, deadline_s, states, time);
-    // What ends late is no way to keep the deadline, unless nothing keeps it.
+    // What ends late clearly more often is no peer.
+    constexpr double kFewLate = 0.1;
     double best = HUGE_VAL, best_late = HUGE_VAL;
     const char *best_name = "none", *best_late_name = "none";
     for (const Fixed& fixed : kFixed) {
       const Result its = result_of(subject, &fixed, deadline_s, states, time);
-      const bool counts = its.keeps_deadline() || !own.keeps_deadline();
+      const bool counts = its.late <= own.late + kFewLate;
       double& least = counts ? best : best_late;
       if (its.error >= least) continue;
       least = its.error;
@@ -336,12 +345,15 @@ int main(int argc, char** argv) try {
     Time time;
     if (simulated || busy) {
       time.is_busy = busy;
+      using portwave::Work;
       time.costs = given ? given : measured_costs(subject);
-      fmt::print(
-          stderr,
-          "  {}: {:.2f},{:.2f},{:.2f},{:.2f} us by evaluation, commit, solve, linearisation\n",
-          subject.name, 1e6 * (*time.costs)[0], 1e6 * (*time.costs)[1], 1e6 * (*time.costs)[2],
-          1e6 * (*time.costs)[3]);
+      const auto in_us = [&](Work work) { return 1e6 * cost(*time.costs, work); };
+      fmt::print(stderr,
+                 "  {}: {:.2f},{:.2f},{:.2f},{:.2f},{:.2f} us by evaluation, commit, solve, "
+                 "linearisation, first "
+                 "evaluation\n",
+                 subject.name, in_us(Work::evaluation), in_us(Work::commit), in_us(Work::solve),
+                 in_us(Work::linearise), in_us(Work::first_evaluation));
     }
     measure(report, subject, time);
   }

@@ -208,30 +208,31 @@ void InterfaceSolver::take_over_maps(int island) {
   if (is_used(island) && own.fits && own.parts.is_affine()) own.factorise(waves_, alone_);
 }
 
-void InterfaceSolver::take_over_part(int part, Derivatives others) {
+bool InterfaceSolver::take_over_part(int part, Derivatives others) {
   Island* const own = islands_[at(waves_.system().island_of_part(part))].get();
-  if (own == nullptr) return;
+  if (own == nullptr) return false;
   const int width = waves_.batch(waves_.slot(part).batch).batch->wave_size();
-  if (width == 0) return;  // all its ports are idle: it is in no equation
+  if (width == 0) return false;  // all its ports are idle: it is in no equation
   if (others == Derivatives::kept && !own->parts.is_affine()) {
     // Whether old derivatives will do is seen by the updates, as when the state moves on. Affine parts take an LU.
-    if (waves_.batch(waves_.slot(part).batch).affine == nullptr) return;
+    if (waves_.batch(waves_.slot(part).batch).affine == nullptr) return false;
     own->is_behind = own->has_changed = own->ready;
   } else {
     own->ready = false;
   }
   if (own->condensed != nullptr) {
     own->parts.take_affine();
-    return;
+    return false;
   }
   const auto entries = std::span(own->parts.of(part), at(width * width));
   const std::vector<double> before(entries.begin(), entries.end());
   own->parts.take_affine(part);
-  if (!own->is_known || own->equation.fits(part, before.data(), entries.data())) return;
+  if (!own->is_known || own->equation.fits(part, before.data(), entries.data())) return false;
   // What is an entry follows from the parts that there are, not from those that were, until one is exchanged for
   // another pattern: the next change of its kind shall find its places.
   own->is_known = false;
   own->keeps_zeros = own->keeps_zeros || others == Derivatives::kept;
+  return true;
 }
 
 void InterfaceSolver::revoke() {

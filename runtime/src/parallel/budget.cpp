@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "parallel/clock.hpp"
 
@@ -67,17 +68,17 @@ void WorkCost::add(double sample_s) {
 DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, double commit_s)
     : deadline_s_(deadline_s) {
   iteration_.expect(iteration_s);
+  first_.expect(1.0);
   commit_.expect(commit_s);
   slack_.reserve(kSlackWindow);
 }
 
-/// How much more time a step takes, all but a few times in a hundred, with so many evaluations and a solve before each.
-double DeadlineScheduler::end_s(int evaluations, double solve_s) const {
+/// How much more time a step takes, all but a few times in a hundred, with evaluations of so much weight and a solve.
+double DeadlineScheduler::end_s(double weight, double solve_s) const {
   const double spreads =
-      std::hypot(iteration_.spread_s() * std::sqrt(evaluations), commit_.spread_s(),
+      std::hypot(iteration_.spread_s() * std::sqrt(weight), commit_.spread_s(),
                  solve_s > 0.0 && !is_solve_trial_ ? solve_[0].cost.spread_s() : 0.0);
-  return evaluations * (iteration_.mean_s() + solve_s) + commit_.mean_s() +
-         WorkCost::kSpreads * spreads;
+  return weight * iteration_.mean_s() + solve_s + commit_.mean_s() + WorkCost::kSpreads * spreads;
 }
 
 /// Of the step so far. Time between two readings beyond what evaluations take, all but a few times in a hundred.
@@ -85,7 +86,8 @@ double DeadlineScheduler::lost_s(Time now) const {
   const double solved =
       solved_s_.load(std::memory_order_relaxed) - seen_solved_s_.load(std::memory_order_relaxed);
   const double took = seconds(now - last_check_.load(std::memory_order_relaxed)) - solved;
-  const int granted = granted_.load(std::memory_order_relaxed);
+  const double granted = weight_of(last_done_.load(std::memory_order_relaxed),
+                                   granted_.load(std::memory_order_relaxed));
   return lost_s_.load(std::memory_order_relaxed) +
          std::max(took - granted * iteration_.most_s(), 0.0);
 }
@@ -98,7 +100,10 @@ bool DeadlineScheduler::fits(Time now, double work_s) const {
 bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now,
                                 double& extra_s) const {
   if (done >= budget) return false;
-  const double left = left_s(now), next_s = iteration_.mean_s() + solve_s;
+  // As long as no second one was timed it may take less than the first.
+  constexpr double kUntimed = 0.5;
+  const double weight = done == 1 && is_one_start_ && !knows_first_ ? kUntimed : weight_of(done, 1);
+  const double left = left_s(now), next_s = weight * iteration_.mean_s() + solve_s;
   const auto stops_late = [&](double guard_s) { return commit_.mean_s() + guard_s > left; };
   // More evaluations need the guard no more.
   int known = std::min(done, kCounts - 1);
@@ -108,7 +113,7 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now,
   const double later_s = iteration_.mean_s() + (solves_ ? this->solve_s(0) : 0.0);
   // What the guard takes is kept free, after one of those that fit, where the step ends in time by that.
   const auto fits = [&] {
-    const double spare_s = left + extra_s - end_s(1, solve_s);
+    const double spare_s = left + extra_s - end_s(weight, solve_s);
     if (spare_s >= 0.0 && (!knows_stop || stops_late(stop_s))) return true;
     double work_s = 0.0;
     for (int more = 1; work_s <= spare_s && more <= kCounts; ++more, work_s += later_s) {
@@ -118,11 +123,11 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now,
   };
   if (fits()) return true;
   // The first is worth more than certainty.
-  if (done == 0 && (next_s + commit_.mean_s() <= left || (is_trial_ && !stops_late(0.0))))
+  if (done == 0 && (next_s + commit_.mean_s() <= left + extra_s || (is_trial_ && !stops_late(0.0))))
     return true;
   const GuardCost& stop = guard_at_stop(done);
   if (const double lost = lost_s(now);
-      lost > 0.0 && deadline_s_ >= end_s(1, 0.0) &&
+      lost > 0.0 && deadline_s_ >= end_s(weight_of(0, 1), 0.0) &&
       stops_late(stop.is_known ? stop.expected_s() : guess_of_guard_s_)) {
     extra_s = std::max(extra_s, lost);
     if (fits()) return true;
@@ -133,32 +138,36 @@ bool DeadlineScheduler::goes_on(int done, int budget, double solve_s, Time now,
     const double guarded = work_s + guard(done + more).expected_s();
     if (guarded >= least) continue;
     least = guarded;
-    extra_s = std::max(extra_s, work_s + end_s(0, 0.0) - left);
+    extra_s = std::max(extra_s, work_s + end_s(0.0, 0.0) - left);
   }
   return least < stop_s;
 }
 
-void DeadlineScheduler::begin(Time now, double late_s) {
+void DeadlineScheduler::begin(Time now, double late_s, double least_s) {
   begin_ = now;
   own_late_s_ = std::min(std::max(late_s, 0.0), std::max(-last_slack_s_, 0.0));
   late_by_loss_ = own_late_s_ > 0.0 && was_preempted_;
   for (std::atomic<Time>* own : {&last_check_, &first_check_})
     own->store(now, std::memory_order_relaxed);
-  for (std::atomic<int>* own : {&last_done_, &granted_, &solve_[0].count, &solve_[1].count}) {
+  for (std::atomic<int>* own :
+       {&last_done_, &granted_, &starts_, &solve_[0].count, &solve_[1].count}) {
     own->store(0, std::memory_order_relaxed);
   }
   for (std::atomic<bool>* own : {&lost_time_, &has_begun_})
     own->store(false, std::memory_order_relaxed);
-  for (std::atomic<double>* own : {&solved_s_, &seen_solved_s_, &lost_s_, &extra_s_}) {
+  for (std::atomic<double>* own : {&solved_s_, &seen_solved_s_, &lost_s_, &first_took_s_}) {
     own->store(0.0, std::memory_order_relaxed);
   }
+  least_s_ = least_s;
+  extra_s_.store(std::max(least_s - deadline_s_, 0.0), std::memory_order_relaxed);
   is_trial_ = starved_ >= patience_;
   choose_kind(now);
 }
 
 /// A solve is of use only with an evaluation before it and one after it.
 bool DeadlineScheduler::may_solve(Time now) const {
-  return left_s(now) >= end_s(2, 0.0) + solve_s(0);
+  return left_s(now) + extra_s_.load(std::memory_order_relaxed) >=
+         end_s(weight_of(0, 2), 0.0) + solve_s(0);
 }
 
 double DeadlineScheduler::solve_s(int what) const {
@@ -182,8 +191,10 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   const double since = solved - seen_solved_s_.exchange(solved, std::memory_order_relaxed);
   const double chunk_took =
       seconds(now - last_check_.exchange(now, std::memory_order_relaxed)) - since;
-  const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
-  if (stalled(chunk_took, std::max(chunk_done, 1) * iteration_.mean_s())) {
+  const int before = last_done_.exchange(done, std::memory_order_relaxed);
+  if (done == 0) starts_.fetch_add(1, std::memory_order_relaxed);
+  if (before == 0 && done == 1) first_took_s_.store(chunk_took, std::memory_order_relaxed);
+  if (stalled(chunk_took, weight_of(before, std::max(done - before, 1)) * iteration_.mean_s())) {
     lost_time_.store(true, std::memory_order_relaxed);
   }
   granted_.store(0, std::memory_order_relaxed);
@@ -192,10 +203,11 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   const bool goes_on = this->goes_on(done, budget, 0.0, now, extra_s);
   extra_s_.store(extra_s, std::memory_order_relaxed);
   if (!goes_on) return done;
-  // Half of what fits: the rest is decided with a better look at the clock. Solves take time within a chunk, and those
-  // that follow one another are looked at one by one.
+  // The first by itself, then half of what fits: the rest is decided with a better look at the clock. Solves take time
+  // within a chunk, and those that follow one another are looked at one by one.
   const double left = left_s(now) + extra_s - commit_.most_s();
-  double chunk = std::clamp(0.5 * left / std::max(iteration_.most_s(), 1e-10), 1.0, 1e6);
+  const double most = done == 0 ? 1.0 : 1e6;
+  double chunk = std::clamp(0.5 * left / std::max(iteration_.most_s(), 1e-10), 1.0, most);
   const bool has_solves = solve_[0].rehearsed_s > 0.0 || solve_[1].rehearsed_s > 0.0;
   if (has_solves && affords(now) != Solve::none) {
     const bool solves_now = done == 0 || since > 0.0;
@@ -215,7 +227,7 @@ DeadlineScheduler::Solve DeadlineScheduler::affords(Time now) const {
   const double with_factors = solve_s(0);
   double extra_s = extra_s_.load(std::memory_order_relaxed);
   if (!goes_on(done, done + kCounts, with_factors, now, extra_s)) return Solve::none;
-  const double anew = end_s(1, with_factors + solve_s(1));
+  const double anew = end_s(1.0, with_factors + solve_s(1));
   return left_s(now) + extra_s >= anew ? Solve::new_factors : Solve::with_factors;
 }
 
@@ -241,9 +253,19 @@ void DeadlineScheduler::Left::add(double sample) {
   is_known = true;
 }
 
+/// Whether a step of the other kind may cost what it leaves: no more than what all steps since the last one have left. Of
+/// the first one it is not known; the guess is the root of what the others leave.
+bool DeadlineScheduler::may_try_other() const {
+  const Left &own = left_[prefers_solves_ ? 1 : 0], &other = left_[prefers_solves_ ? 0 : 1];
+  if (!own.is_known || until_other_ > 0) return false;
+  const double price = (other.is_known ? other.value : 0.5 * own.value) - own.value;
+  return until_other_ < 0 || since_other_ >= kMostPatienceAtRest ||
+         std::log(static_cast<double>(since_other_)) >= price;
+}
+
 /// Solving or plain. Where solves have become too expensive they are tried as they were rehearsed.
 void DeadlineScheduler::choose_kind(Time now) {
-  is_of_other_kind_ = left_[prefers_solves_ ? 1 : 0].is_known && until_other_ <= 0;
+  is_of_other_kind_ = may_try_other();
   solves_ = prefers_solves_ != is_of_other_kind_;
   is_solve_trial_ = solves_ && (until_solve_ == 0 || is_of_other_kind_);
   if (!solves_ || may_solve(now)) return;
@@ -265,6 +287,7 @@ void DeadlineScheduler::learn_kind(const Outcome& step) {
   Left& own = left_[solves_ ? 1 : 0];
   if (!is_of_other_kind_) {
     until_other_ = step.converged ? other_patience_ : std::clamp(until_other_ - 1, 0, most);
+    if (!step.converged) ++since_other_;
     if (step.iterations > 0) own.add(left);
     return;
   }
@@ -278,6 +301,7 @@ void DeadlineScheduler::learn_kind(const Outcome& step) {
   if (is_better) prefers_solves_ = !prefers_solves_;
   other_patience_ = is_better ? kLeastPatience : std::min(2 * other_patience_, most);
   until_other_ = other_patience_;
+  since_other_ = 0;
 }
 
 /// What the solves of the step say about their cost. Returns whether one took far too long.
@@ -335,6 +359,7 @@ double DeadlineScheduler::finish(const Outcome& step) {
   if (steps_ == 1) counted_.worst_slack_s = slack;
   counted_.worst_slack_s = std::min(counted_.worst_slack_s, slack);
   if (slack < 0.0) count_miss(step, inner, commit, slack);
+  has_new_work_ = false;
   if (step.out_of_time) {
     ++could_use_;
     unused_ += deadline_s_ > 0.0 ? std::clamp(slack / deadline_s_, 0.0, 1.0) : 0.0;
@@ -371,11 +396,12 @@ void DeadlineScheduler::count_miss(const Outcome& step, double inner_s, double c
   ++counted_.misses;
   const bool iterations_stalled =
       lost_time_.load(std::memory_order_relaxed) ||
-      stalled(inner_s, std::max(step.iterations, 1) * iteration_.mean_s());
+      stalled(inner_s, weight_of(0, std::max(step.iterations, 1)) * iteration_.mean_s());
   // An iteration or a solve that did not seem to fit is the scheduler's own doing.
   const bool was_tried = (is_trial_ && step.iterations > 0) || is_solve_trial_;
   const bool is_due_to_the_last = slack_s + step.guard_s + step.examined_s + own_late_s_ >= 0.0;
-  was_preempted_ = (iterations_stalled && !was_tried) || stalled(commit_s, commit_.mean_s());
+  was_preempted_ =
+      !has_new_work_ && ((iterations_stalled && !was_tried) || stalled(commit_s, commit_.mean_s()));
   if (was_preempted_) {
     ++counted_.preempted_misses;
   } else if (slack_s + step.guard_s + step.examined_s >= 0.0) {
@@ -393,14 +419,24 @@ void DeadlineScheduler::learn(int iterations, double inner_s) {
     ++starved_;
     return;
   }
-  const double took = inner_s / iterations;
+  const double first_s = first_took_s_.load(std::memory_order_relaxed);
+  is_one_start_ = starts_.load(std::memory_order_relaxed) == 1;
+  const bool is_apart = iterations > 1 && first_s > 0.0 && is_one_start_;
+  const double took = is_apart ? std::max(inner_s - first_s, 0.01 * inner_s) / (iterations - 1)
+                               : inner_s / weight_of(0, iterations);
   if (is_trial_) {
-    const bool fits = took + commit_.mean_s() <= deadline_s_;
+    const bool fits = inner_s + commit_.mean_s() <= std::max(deadline_s_, least_s_);
     patience_ = fits ? kLeastPatience : std::min(2 * patience_, kMostPatience);
     if (fits) iteration_.expect(took);
   }
   starved_ = 0;
   iteration_.add(took);
+  if (!is_apart) return;
+  if (!std::exchange(knows_first_, true)) {
+    first_.expect(first_s / took);
+    iteration_.expect(took);
+  }
+  first_.add(first_s / took);
 }
 
 /// What is not seen is forgotten: it may have become better.

@@ -14,14 +14,15 @@ namespace portwave {
 
 /// What steps under a deadline spend their time on.
 enum class Work : std::size_t {
-  evaluation,  ///< of S, with the exchange after it
-  commit,      ///< with its share of the ledger
-  solve,       ///< of an interface equation, with the factors there are
-  linearise,   ///< an interface equation, new factors included
-  check,       ///< of impedances that follow the state
-  change,      ///< of impedances
+  evaluation,        ///< of S, with the exchange after it
+  first_evaluation,  ///< of a step: it finds less of what it needs in the nearer caches
+  commit,            ///< with its share of the ledger
+  solve,             ///< of an interface equation, with the factors there are
+  linearise,         ///< an interface equation, new factors included
+  check,             ///< of impedances that follow the state
+  change,            ///< of impedances
 };
-inline constexpr std::size_t kWorks = 6;
+inline constexpr std::size_t kWorks = 7;
 
 /// Time of each for the whole system [s].
 using WorkCosts = std::array<double, kWorks>;
@@ -46,6 +47,9 @@ class SimulatedTime {
     const double cost_s = cost(means_, work) + cost(spreads_, work) * next_off();
     now_s_ += share * std::max(cost_s, 0.0);
   }
+
+  /// Time passes in which nothing is done.
+  void pass_until(double then_s) { now_s_ = std::max(now_s_, then_s); }
 
   static SimulatedTime*& current() {
     thread_local SimulatedTime* own = nullptr;
@@ -74,7 +78,14 @@ struct Clock {
     const SimulatedTime* const simulated = SimulatedTime::current();
     if (simulated == nullptr) return DeadlineScheduler::Clock::now();
     return time_point(
-        std::chrono::duration_cast<duration>(std::chrono::duration<double>(simulated->now_s())));
+        std::chrono::round<duration>(std::chrono::duration<double>(simulated->now_s())));
+  }
+  /// Where time is simulated: passes until then, and returns true.
+  static bool pass_until(time_point then) {
+    SimulatedTime* const simulated = SimulatedTime::current();
+    if (simulated == nullptr) return false;
+    simulated->pass_until(std::chrono::duration<double>(then.time_since_epoch()).count());
+    return true;
   }
   /// Work has been done, on this share of the system. Only simulated time needs to be told.
   static void spend(Work work, double share = 1.0) {

@@ -25,6 +25,7 @@ Pace::Clock::time_point Pace::await(double time_s) {
     first_s_ = time_s;
   }
   const Clock::time_point due_at = due(time_s);
+  if (portwave::Clock::pass_until(due_at)) return std::max(now, due_at);
   // Sleeping is coarse: the last stretch is spun.
   constexpr std::chrono::microseconds kCoarse{100};
   constexpr std::chrono::milliseconds kSlice{50};

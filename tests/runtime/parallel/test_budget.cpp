@@ -62,6 +62,42 @@ TEST(DeadlineScheduler, WithNoTimeDoesNoIteration) {
   EXPECT_GT(scheduler.horizon(0, 100, at(0)), 0);
   EXPECT_EQ(scheduler.horizon(100, 100, at(200)), 100) << "the budget is used up";
   EXPECT_LE(scheduler.horizon(0, 3, at(0)), 3) << "more than the budget";
+  // One fits before the commit, and another does not.
+  DeadlineScheduler one(34e-6, 2e-6, 30e-6);
+  one.begin(at(0));
+  EXPECT_EQ(one.horizon(0, 100, at(0)), 1);
+  EXPECT_EQ(one.horizon(1, 100, at(2)), 1) << "it would be late";
+  one.set_deadline(60e-6);
+  EXPECT_GT(one.horizon(1, 100, at(2)), 1) << "control: it would not";
+}
+
+/// Steps of which the first evaluation takes 20 µs and each other one 8, before a commit of 30. Returns how many were
+/// made in the last one.
+int filled_from_cold(DeadlineScheduler& scheduler, int steps, double* end_us) {
+  int done = 0;
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    done = 0;
+    double us = 0.0;
+    for (int next; (next = scheduler.horizon(done, 1000, at(us))) > done; done = next) {
+      us += (next - done) * 8.0 + (done == 0 ? 12.0 : 0.0);
+    }
+    *end_us = us + 30.0;
+    finish(scheduler, done, us, 30.0);
+  }
+  return done;
+}
+
+TEST(DeadlineScheduler, TheFirstEvaluationOfAStepIsWorkOfItsOwn) {
+  double end_us = 0.0;
+  for (const double deadline_us : {62.0, 70.0, 78.0}) {
+    DeadlineScheduler scheduler(1e-6 * deadline_us, 12e-6, 30e-6);
+    const int fits = static_cast<int>((deadline_us - 30.0 - 20.0) / 8.0) + 1;
+    EXPECT_EQ(filled_from_cold(scheduler, 200, &end_us), fits) << deadline_us;
+    EXPECT_LE(end_us, deadline_us);
+    EXPECT_NEAR(scheduler.iteration_s(), 8e-6, 2e-7);
+    EXPECT_NEAR(scheduler.first_iteration_s(), 20e-6, 5e-7);
+  }
 }
 
 /// Steps of up to one iteration that takes `iteration_us`; returns in how many there was one.
@@ -101,7 +137,9 @@ TEST(DeadlineScheduler, ColdStartsAndExaminationsAreNotTakenForCommits) {
   for (int n = 0; n < 40; ++n) {
     scheduler.begin(at(0));
     control.begin(at(0));
-    EXPECT_GE(scheduler.horizon(0, 100, at(0)), 5);
+    int done = 0;
+    for (int next; (next = scheduler.horizon(done, 100, at(20.0 * done))) > done;) done = next;
+    EXPECT_GE(done, 14);
     scheduler.finish(
         {.iterations = 3, .inner_end = at(60.0), .end = at(390.0), .examined_s = 300e-6});
     finish(control, 3, 60.0, 330.0);
@@ -265,6 +303,19 @@ TEST(DeadlineScheduler, ATrialIsNoPreemption) {
   EXPECT_EQ(control.statistics().preempted_misses, 1);
 }
 
+TEST(DeadlineScheduler, WorkAfterAChangeIsNoPreemption) {
+  for (const bool is_told : {true, false}) {
+    DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+    live(scheduler, 200, 10, 2.0, 30.0);
+    if (is_told) scheduler.expect_new_work();
+    live(scheduler, 1, 10, 300.0, 30.0);
+    EXPECT_EQ(scheduler.statistics().misses, 1);
+    EXPECT_EQ(scheduler.statistics().preempted_misses, is_told ? 0 : 1);
+    live(scheduler, 1, 10, 300.0, 30.0);
+    EXPECT_EQ(scheduler.statistics().preempted_misses, is_told ? 1 : 2) << "control: once only";
+  }
+}
+
 TEST(DeadlineScheduler, SolvesAreMadeWhereTheyFitBeforeAnIterationAndTheCommit) {
   using Solve = DeadlineScheduler::Solve;
   DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
@@ -322,6 +373,29 @@ TEST(DeadlineScheduler, SolvesTakeTheTimeOfIterationsThatWerePlanned) {
       finish(scheduler, done, us, 20.0);
     }
   }
+}
+
+/// How many steps were plain, which leave 1e-4 of the gap.
+int plain_steps(int steps, double solving) {
+  using Solve = DeadlineScheduler::Solve;
+  DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
+  scheduler.rehearse(Solve::with_factors, 200e-6);
+  int plain = 0;
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    const bool solves = scheduler.solves();
+    if (solves) scheduler.took(Solve::with_factors, 200e-6);
+    plain += solves ? 0 : 1;
+    const double residual = solves ? solving : 1e-4;
+    scheduler.finish({4, at(700), at(800), 0.0, 0.0, residual, false});
+  }
+  return plain;
+}
+
+TEST(DeadlineScheduler, NoStepIsATrialThatCostsMoreThanItMayGain) {
+  EXPECT_EQ(plain_steps(2000, 5e-9), 0);
+  EXPECT_LE(plain_steps(100'000, 5e-9), 100);
+  EXPECT_GE(plain_steps(2000, 1e-2), 1900) << "control: where plain ones leave less";
 }
 
 /// Steps of 700 µs and a commit; what is left where they solve, and where they are plain.
@@ -394,7 +468,8 @@ TEST(DeadlineScheduler, TheTimeOfTheGuardIsNotThatOfTheCommit) {
     int sum = 0;
     for (int n = 0; n < 100; ++n) {
       scheduler.begin(at(0));
-      const int done = std::min(scheduler.horizon(0, 5, at(0)), 5);
+      int done = 0;
+      for (int next; (next = scheduler.horizon(done, 5, at(60.0 * done))) > done;) done = next;
       sum += done;
       scheduler.finish({.iterations = done,
                         .inner_end = at(60.0 * done),

@@ -115,7 +115,7 @@ TEST(GapShares, AGroupLeavesTheTimeThatOthersNeed) {
 
 WorkCosts costs() {
   WorkCosts out{};
-  cost(out, Work::evaluation) = 10e-6;
+  cost(out, Work::first_evaluation) = cost(out, Work::evaluation) = 10e-6;
   cost(out, Work::commit) = 5e-6;
   return out;
 }

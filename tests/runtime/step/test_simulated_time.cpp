@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "parallel/clock.hpp"
+#include "portwave/coupling/energy/guard.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "step/waves/deadline_rehearsal.hpp"
 #include "support/systems/coupled_systems.hpp"
+#include "support/systems/systems.hpp"
 
 namespace portwave::test_simulated_time {
 namespace {
@@ -21,7 +23,7 @@ constexpr double kUs = 1e-6;
 
 WorkCosts costs_of(double evaluation, double commit, double solve, double linearise) {
   WorkCosts costs{};
-  cost(costs, Work::evaluation) = evaluation;
+  cost(costs, Work::first_evaluation) = cost(costs, Work::evaluation) = evaluation;
   cost(costs, Work::commit) = commit;
   cost(costs, Work::solve) = solve;
   cost(costs, Work::linearise) = linearise;
@@ -152,6 +154,86 @@ TEST(SimulatedTime, AFirstStepKnowsWhatItsWorkTakes) {
   };
   EXPECT_GE(first_evaluations(0.06 * kUs), 3);
   EXPECT_EQ(first_evaluations(0.016 * kUs), 0) << "control: there is no time for any";
+}
+
+/// A run at a pace in which a step has 100 µs and takes about 50, and the processor is lost now and then for six steps.
+struct Paced {
+  int without_evaluation = 0, converged = 0;
+  double behind_s = 0.0;  ///< at the end
+  DeadlineScheduler::Statistics statistics;
+};
+Paced paced_run(bool is_held_up) {
+  constexpr int kSteps = 400, kEvery = 25, kLast = 350;
+  const System system =
+      parse_scenario(generate_scenario(network::Chain{.blocks = 48}), "chain.json", ".").system;
+  StepperOptions options{.step_s = 1e-3,
+                         .method = WaveCoupling{.kind = WaveUpdate::peaceman_rachford}};
+  options.method.waves().impedance_kind = ImpedanceKind::leaf;
+  options.method.waves().tolerance = 1e-10;
+  options.method.waves().iterations = 200;
+  options.time.pace = 10.0;
+  options.executor = ExecutorKind::serial;
+  options.threads = 1;
+  SimulatedTime time(costs_of(10 * kUs, 15 * kUs, 10 * kUs, 30 * kUs));
+  Stepper stepper(system, options);
+  Paced out;
+  double begin_s = 0.0;
+  for (int n = 0; n < kSteps; ++n) {
+    if (is_held_up && n < kLast && n % kEvery == kEvery - 1) Clock::spend(Work::commit, 40.0);
+    const StepReport report = stepper.step();
+    if (n == 0) begin_s = time.now_s();
+    out.without_evaluation += report.iterations == 0 ? 1 : 0;
+    out.converged += report.converged ? 1 : 0;
+  }
+  out.behind_s = time.now_s() - begin_s - (kSteps - 1) * 100 * kUs;
+  out.statistics = stepper.deadline().value();
+  return out;
+}
+
+// What is left of the period makes up for a late step, and the schedule is kept in the end.
+TEST(SimulatedTime, AStepThatBeginsLateHasHalfOfItsPeriod) {
+  const Paced own = paced_run(true), control = paced_run(false);
+  EXPECT_EQ(own.without_evaluation, 0);
+  EXPECT_GE(own.statistics.misses, 14) << "it is told";
+  EXPECT_LE(own.behind_s, 50 * kUs) << "and made up for";
+  EXPECT_GE(own.converged, 200);
+  EXPECT_EQ(control.without_evaluation, 0);
+  EXPECT_EQ(control.statistics.misses, 0);
+  EXPECT_EQ(control.converged, 400);
+}
+
+/// Trials of the guard in a step that needs many, 66 steps after one in which it took so many times as long as usual.
+std::int64_t trials_of_guard(double times_as_long, double deadline_us = 60.0) {
+  constexpr int kLost = 2, kStep = 68;  // in these it acts
+  const System system = testing::duffing_linear_pair();
+  StepperOptions options{.method = WaveCoupling{}};
+  options.start = Start::as_given;
+  options.method.waves().impedance = {0.5};
+  options.method.waves().iterations = 0;
+  options.method.waves().tank.initial_J = 0.0;
+  options.method.waves().initial_waves = {0.7, -0.4};
+  options.time.deadline_s = deadline_us * kUs;
+  options.executor = ExecutorKind::serial;
+  options.threads = 1;
+  const WorkCosts costs = costs_of(kUs, kUs, kUs, kUs);
+  const WorkCosts held = costs_of(kUs, times_as_long * kUs, kUs, kUs);
+  const SimulatedTime time(costs);
+  Stepper stepper(system, options);
+  std::int64_t before = 0;
+  for (int n = 0; n <= kStep; ++n) {
+    before = stepper.waves()->guard()->trials;
+    const SimulatedTime own(n == kLost ? held : costs);
+    stepper.step();
+  }
+  return stepper.waves()->guard()->trials - before;
+}
+
+TEST(SimulatedTime, TheGuardIsInAHurryOnlyForSomeTimeAfterALoss) {
+  constexpr std::int64_t kMostInAHurry = PassivityGuard::kHurriedTrials + 2;
+  EXPECT_GT(trials_of_guard(28.0), kMostInAHurry)
+      << "its sums and a trial have filled the deadline once";
+  EXPECT_GT(trials_of_guard(1.0), kMostInAHurry) << "control: without a loss";
+  EXPECT_LE(trials_of_guard(1.0, 3.0), kMostInAHurry) << "control: in a hurry";
 }
 
 struct Outcome {

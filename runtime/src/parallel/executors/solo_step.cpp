@@ -44,7 +44,7 @@ bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
       failure.merge(task_.find_failure(s, [&](int part) { return !has_stopped(part); }));
     }
   });
-  Clock::spend(Work::evaluation, share_);
+  Clock::spend(done_ == 0 ? Work::first_evaluation : Work::evaluation, share_);
   if (failure.ok()) return true;
   task_.outcome = {done_, std::move(failure)};
   return false;
@@ -91,7 +91,9 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
     PhaseStatus failure;
     const int before =
         std::exchange(done_, task_.iterate_alone(s, done_, limit, rule.update, failure));
-    Clock::spend(Work::evaluation, share_ * (done_ - before));
+    const int first = before == 0 && done_ > 0 ? 1 : 0;
+    Clock::spend(Work::first_evaluation, share_ * first);
+    Clock::spend(Work::evaluation, share_ * (done_ - before - first));
     if (done_ < limit) {
       task_.outcome = {done_, std::move(failure)};
       return false;

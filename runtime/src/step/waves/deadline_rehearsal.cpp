@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,14 +53,15 @@ States states_of(WaveEngine& engine) {
   return out;
 }
 
-/// Steps, in which the settable inputs swing by 1 in their units about what they are at the start.
-void drive(WaveEngine& engine, int first, int steps) {
-  constexpr double kTurn = 0.2;  // per step [rad]
+/// Steps, in which the settable inputs swing by 1 in their units about what they are at the start: half a turn in both
+/// halves of a trial, since inputs are slow beside steps.
+void drive(WaveEngine& engine, int of_half, int first, int steps) {
+  const double turn = 0.5 * std::numbers::pi / of_half;  // per step [rad]
   const std::vector<double> at_rest = engine.system().initial_settings();
   for (int n = first; n < first + steps; ++n) {
     const std::span<double> settings = engine.settings();
     for (std::size_t i = 0; i < settings.size(); ++i) {
-      settings[i] = at_rest[i] + std::sin(kTurn * n + static_cast<double>(i));
+      settings[i] = at_rest[i] + std::sin(turn * n + static_cast<double>(i));
     }
     if (!settings.empty()) engine.settings_changed();
     engine.step_by(engine.step_s());
@@ -84,9 +86,9 @@ Converged converged_run(const System& system, StepperOptions options, double dea
   const double enough = std::min(kLongTrial_s / longest_s, kEnoughTrialSteps);
   const int steps = out.steps = static_cast<int>(
       std::clamp(std::max(kTrial_s / longest_s, enough), kFewestTrialSteps, kMostTrialSteps));
-  drive(engine, 0, steps);
+  drive(engine, steps, 0, steps);
   out.middle = states_of(engine);
-  drive(engine, steps, steps);
+  drive(engine, steps, steps, steps);
   out.end = states_of(engine);
   out.costs = engine.work_costs();
   out.spreads = engine.work_spreads();
@@ -119,7 +121,7 @@ WayTrial trial_of(const System& system, const StepperOptions& options, const Any
                   const Converged& converged, int steps) {
   WaveEngine engine(system, options, std::make_unique<Together>(), way);
   WorkCosts costs = engine.work_costs(), spreads = engine.work_spreads();
-  for (const Work work : {Work::evaluation, Work::commit}) {
+  for (const Work work : {Work::first_evaluation, Work::evaluation, Work::commit}) {
     cost(costs, work) = cost(converged.costs, work);
     cost(spreads, work) = cost(converged.spreads, work);
   }
@@ -133,7 +135,7 @@ WayTrial trial_of(const System& system, const StepperOptions& options, const Any
   const SimulatedTime time(costs, spreads);
   const auto took_s = [&](int first, int count) {
     const double before_s = time.now_s();
-    drive(engine, first, count);
+    drive(engine, steps, first, count);
     return time.now_s() - before_s;
   };
   double all_s = took_s(0, steps);
@@ -146,7 +148,7 @@ WayTrial trial_of(const System& system, const StepperOptions& options, const Any
   // Waves and factors are those of nowhere then. Some steps have all the time that they need to find them.
   const int free_steps = std::min(kFreeSteps, steps - 1);
   engine.set_deadline(kNoDeadline_s);
-  drive(engine, steps, free_steps);
+  drive(engine, steps, steps, free_steps);
   engine.set_deadline(options.time.deadline_s);
   // The first half begins with an empty tank: the guard acts where a run under way has energy in store, but not in most
   // steps of that half. Of few steps one that is late says little.
@@ -187,18 +189,21 @@ std::optional<Anytime> best_way(const System& system, StepperOptions options, do
   options.threads = 1;
   options.time.deadline_s = deadline_s / kMargin;
   const double least_s =
-      cost(converged.costs, Work::evaluation) + cost(converged.costs, Work::commit);
+      cost(converged.costs, Work::first_evaluation) + cost(converged.costs, Work::commit);
+  std::optional<Anytime> best;
+  WayTrial of_best;
   if (least_s <= deadline_s) {  // else nothing converges
     const WayTrial usual = trial_of(system, options, {}, converged, steps);
     if (usual.converged >= kNearlyAll && usual.keeps_deadline()) return Anytime{};
+    best = Anytime{};
+    of_best = usual;
   }
   options.time.deadline_s = deadline_s;
-  const bool may_solve = 2.2 * cost(converged.costs, Work::evaluation) +
+  const bool may_solve = cost(converged.costs, Work::first_evaluation) +
+                             1.2 * cost(converged.costs, Work::evaluation) +
                              cost(converged.costs, Work::solve) +
                              cost(converged.costs, Work::commit) <=
                          deadline_s;
-  std::optional<Anytime> best;
-  WayTrial of_best;
   for (const Anytime& way : ways_that_count(may_solve)) {
     const WayTrial trial = trial_of(system, options, way, converged, steps);
     if (!best || is_better(trial, of_best)) {

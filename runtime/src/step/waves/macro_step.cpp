@@ -76,6 +76,8 @@ bool MacroStep::hold_to_tanks() {
   if (!ledger_.tally(committed())) return fail_at_commit(energy_overflow());
   if (plan_.deadline != nullptr) tallied_ = Clock::now();
   if (!guard_) return true;
+  constexpr double kKept = 0.98;
+  leisure_s_ *= kKept;  // what once took long may be short again
   for (std::size_t i = 0; i < met_gap_J_.size(); ++i) {
     met_gap_J_[i] = outcomes_[i].converged ? outcomes_[i].gap.energy_J : PassivityGuard::kMissed;
   }
@@ -93,8 +95,6 @@ bool MacroStep::hold_to_tanks() {
   Clock::spend(Work::commit);
   const bool is_held =
       !guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_) || commit_within_tanks();
-  constexpr double kKept = 0.98;
-  leisure_s_ *= kKept;  // what once took long may be short again
   if (deadline != nullptr && !is_hurried_) {
     leisure_s_ = std::max(leisure_s_, seconds(Clock::now() - tallied_));
   }

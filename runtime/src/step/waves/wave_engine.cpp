@@ -385,7 +385,10 @@ Clock::time_point WaveEngine::await_turn(double step_s) {
                                                          : std::numeric_limits<double>::infinity();
   scheduler_->set_deadline(std::min(deadline, pace_.left_s(step_.clock().time_s() + step_s, now)));
   const double late_s = is_paced ? -pace_.left_s(step_.clock().time_s(), now) : 0.0;
-  scheduler_->begin(now, late_s);
+  // A step without an evaluation would be worth less than one that ends late: what is left of each period makes up for it.
+  constexpr double kLeast = 0.5;
+  const double least_s = is_paced ? std::min(deadline, kLeast * step_s / options_.time.pace) : 0.0;
+  scheduler_->begin(now, late_s, least_s);
   return now;
 }
 

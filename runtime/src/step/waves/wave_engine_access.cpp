@@ -255,15 +255,17 @@ void WaveEngine::component_changed(int part, double more_J) {
   }
   levels_.leave_others_after_change(step_.clock().steps());
   tuned_.reset();
+  bool is_new = !is_in_place;
   if (is_in_place) {
     step_.stale() = true;
     if (auto& interface = step_.interface()) {
-      interface->current().take_over_part(part, InterfaceSolver::Derivatives::kept);
+      is_new = interface->current().take_over_part(part, InterfaceSolver::Derivatives::kept);
     }
     if (runner_.executor->keeps_places()) rebind();
   } else {
     take_over_maps();
   }
+  if (scheduler_ && is_new) scheduler_->expect_new_work();
   settings_changed();
 }
 

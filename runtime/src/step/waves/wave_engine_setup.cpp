@@ -314,6 +314,7 @@ WorkCosts WaveEngine::work_costs() const {
   WorkCosts out{};
   if (!scheduler_) return out;
   cost(out, Work::evaluation) = scheduler_->iteration_s();
+  cost(out, Work::first_evaluation) = scheduler_->first_iteration_s();
   cost(out, Work::commit) = scheduler_->start().mean_s() + scheduler_->commit_s();
   using Solve = DeadlineScheduler::Solve;
   cost(out, Work::solve) = scheduler_->solve(Solve::with_factors).mean_s();
@@ -327,7 +328,8 @@ WorkCosts WaveEngine::work_spreads() const {
   WorkCosts out{};
   if (!scheduler_) return out;
   using Solve = DeadlineScheduler::Solve;
-  cost(out, Work::evaluation) = scheduler_->iteration().spread_s();
+  cost(out, Work::evaluation) = cost(out, Work::first_evaluation) =
+      scheduler_->iteration().spread_s();
   cost(out, Work::commit) = scheduler_->commit().spread_s();
   cost(out, Work::solve) = scheduler_->solve(Solve::with_factors).spread_s();
   cost(out, Work::linearise) = scheduler_->solve(Solve::new_factors).spread_s();

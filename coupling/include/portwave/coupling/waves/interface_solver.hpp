@@ -62,8 +62,8 @@ class InterfaceSolver {
   enum class Derivatives { renewed, kept };
   /// The step map of one part has changed. Between steps. The factors of its island are made again in the next
   /// step that uses them, unless derivatives stay and the part is nonlinear: whether they will do is then seen by the
-  /// updates. Other islands keep theirs.
-  void take_over_part(int part, Derivatives others = Derivatives::renewed);
+  /// updates. Other islands keep theirs. Returns whether the equation has another pattern then, which is to be analysed.
+  bool take_over_part(int part, Derivatives others = Derivatives::renewed);
 
   /// A new macro-step.
   void begin();

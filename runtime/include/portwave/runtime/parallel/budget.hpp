@@ -94,7 +94,11 @@ class DeadlineScheduler {
   double deadline_s() const { return deadline_s_; }
 
   /// A macro-step begins. `late_s`: so much after it was due; what the step before ran over is the step's own doing.
-  void begin(Time now, double late_s = 0.0);
+  /// `least_s`: time for its iterations and its commit in any case, also where it then ends late [s].
+  void begin(Time now, double late_s = 0.0, double least_s = 0.0);
+  /// The step to come, or the one under way, has work that no other has had: it analyses a pattern, since a part has
+  /// changed in kind. If that takes long it is no preemption.
+  void expect_new_work() { has_new_work_ = true; }
   /// Time left in the step [s].
   double left_s(Time now) const {
     return deadline_s_ - std::chrono::duration<double>(now - begin_).count();
@@ -144,10 +148,11 @@ class DeadlineScheduler {
     return solve_[what == Solve::new_factors ? 1 : 0].cost;
   }
   double iteration_s() const { return iteration_.mean_s(); }
+  double first_iteration_s() const { return weight_of(0, 1) * iteration_s(); }
   double commit_s() const { return commit_.mean_s(); }
   /// Of a step with so many evaluations and, between them, solves with the existing factors.
   double step_s(int evaluations, bool solves) const {
-    return evaluations * iteration_s() + commit_s() +
+    return weight_of(0, evaluations) * iteration_s() + commit_s() +
            (solves ? std::max(evaluations - 1, 0) * solve_[0].cost.mean_s() : 0.0);
   }
 
@@ -203,6 +208,7 @@ class DeadlineScheduler {
   void learn(int iterations, double inner_s);
   void learn_kind(const Outcome& step);
   void choose_kind(Time now);
+  bool may_try_other() const;
   bool may_solve(Time now) const;
   double solve_s(int what) const;
   bool learn_solves(const Outcome& step);
@@ -217,7 +223,11 @@ class DeadlineScheduler {
   }
   void learn_guard(const Outcome& step);
   double lost_s(Time now) const;
-  double end_s(int evaluations, double solve_s) const;
+  /// Of evaluations after so many, in units of one that is not the first of its step.
+  double weight_of(int done, int more) const {
+    return more + (done == 0 && more > 0 ? first_.mean_s() - 1.0 : 0.0);
+  }
+  double end_s(double weight, double solve_s) const;
   bool goes_on(int done, int budget, double solve_s, Time now, double& extra_s) const;
 
   double deadline_s_;
@@ -225,19 +235,25 @@ class DeadlineScheduler {
   double own_late_s_ = 0.0;     // what the step before ran over
   bool late_by_loss_ = false;   // since the processor was lost in it
   bool was_preempted_ = false;  // the last step that was missed
+  bool has_new_work_ = false;
   double last_slack_s_ = 0.0;
-  int starved_ = 0;  // consecutive steps without an iteration
+  double least_s_ = 0.0;  // that the step has in any case
+  int starved_ = 0;       // consecutive steps without an iteration
   int patience_ = kLeastPatience;
   bool is_trial_ = false;  // the step may make one that does not seem to fit
   // State of the step: the last clock reading, and whether a chunk of iterations took far too long.
   mutable std::atomic<Time> last_check_{}, first_check_{};
   mutable std::atomic<int> last_done_{0}, granted_{0};
+  mutable std::atomic<int> starts_{0};  // island groups that have begun by themselves
+  bool is_one_start_ = false;           // in the last step: all evaluations are of the whole system
   mutable std::atomic<bool> lost_time_{false}, has_begun_{false};
   // Time in which the processor was lost, or so it seems, before the last clock reading [s]; and what is given to the
   // step beyond its deadline, since it ends late whatever it does [s].
   mutable std::atomic<double> lost_s_{0.0}, extra_s_{0.0};
   WorkCost start_, iteration_, commit_;
-  bool knows_start_ = false;
+  WorkCost first_;  // what the first evaluation of a step takes, over any other: caches are cold
+  mutable std::atomic<double> first_took_s_{0.0};  // in this step, where it was timed by itself
+  bool knows_start_ = false, knows_first_ = false;
   static constexpr int kCounts = 16;
   GuardCost guard_[kCounts], guard_at_stop_[kCounts];  // by evaluations
   double guess_of_guard_s_ = 0.0;
@@ -251,6 +267,7 @@ class DeadlineScheduler {
   Left left_[2];
   bool prefers_solves_ = true, solves_ = true;
   bool is_of_other_kind_ = false;  // the step is a trial of the other kind
+  std::int64_t since_other_ = 0;   // steps without convergence since the last trial
   int until_other_ = kLeastPatience,
       other_patience_ = kLeastPatience;  // steps until the other is tried
   std::int64_t steps_ = 0;
