@@ -539,18 +539,22 @@ TEST(AllocationControl, CountsLoopsThatAreCompiledAnew) {
 TEST(Snapshot, ThatThereIsNoMemoryForLeavesNothingToGoOnFromUntilOneIsRestored) {
   Stepper stepper(testing::lossless_pair(), serial(0.1));
   stepper.step();
-  Stepper clone = stepper.clone();
+  Stepper clone = stepper.clone(),
+          left = stepper.clone();  // `left` ends, and is moved, as it is then
   stepper.step_by(0.05);
   const Snapshot snapshot = stepper.snapshot();
-  bool is_refused = false;
-  is_memory_used_up = true;
-  try {
-    clone.restore(snapshot);
-  } catch (const std::bad_alloc&) {
-    is_refused = true;
+  for (Stepper* const own : {&clone, &left}) {
+    bool is_refused = false;
+    is_memory_used_up = true;
+    try {
+      own->restore(snapshot);
+    } catch (const std::bad_alloc&) {
+      is_refused = true;
+    }
+    is_memory_used_up = false;
+    EXPECT_TRUE(is_refused);
   }
-  is_memory_used_up = false;
-  EXPECT_TRUE(is_refused);
+  const Stepper moved = std::move(left);
   EXPECT_THROW(clone.step(), std::logic_error);
   EXPECT_THROW((void)clone.snapshot(), std::logic_error);
   clone.restore(snapshot);

@@ -29,12 +29,23 @@ void Task::start(const StepArrays& s, double* out) {
 void Task::begin(const StepArrays& s) {
   start(s, s.u);
   const auto is_affine = [&](int island) { return s.next_iterate.is_affine(island); };
-  if (!std::ranges::all_of(shape_.islands, is_affine)) return;
+  if (std::ranges::none_of(shape_.islands, is_affine)) return;
+  const bool all = std::ranges::all_of(shape_.islands, is_affine);
   for (const auto* ranges : {&shape_.edge, &shape_.core}) {
     for (const BatchRange& range : *ranges) {
       const BatchSlot& slot = waves_.batch(range.batch);
       if (slot.affine == nullptr) continue;
-      slot.affine->known_waves(range.lanes, s.record + slot.record, s.u + slot.wave);
+      const auto know = [&](LaneRange lanes) {
+        slot.affine->known_waves(lanes, s.record + slot.record, s.u + slot.wave);
+      };
+      if (all) {
+        know(range.lanes);
+        continue;
+      }
+      // Islands that share the task with it make no other bits of an island.
+      for (int lane = range.lanes.first; lane < range.lanes.last; ++lane) {
+        if (is_affine(waves_.system().island_of_part(slot.parts[at(lane)]))) know({lane, lane + 1});
+      }
     }
   }
 }

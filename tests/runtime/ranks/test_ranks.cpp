@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/runtime/ranks/ranked_stepper.hpp>
+#include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
 #include "ranks/rank_cut.hpp"
@@ -345,6 +346,42 @@ TEST(Ranks, GoBackToASnapshot) {
   stepper.restore(Snapshot::from_bytes(bytes));
   drive(stepper, resumed);
   EXPECT_TRUE(testing::same_bits(resumed, alone));
+}
+
+// Whether substeps are looked at differs by the number of ranks.
+TEST(Ranks, GoBackWherePartsHaveSubstepsBesideADiode) {
+  const Scenario own = parse_scenario(R"({"name": "c", "time": {"step_s": 1e-4, "steps": 100},
+    "subsystems": [
+      {"name": "c", "type": "capacitor", "parameters": {"capacitance_F": 1e-5}, "substeps": 2,
+       "initial_state": {"voltage": 5}},
+      {"name": "d", "type": "diode", "parameters": {"saturation_current_A": 1e-9}},
+      {"name": "r", "type": "resistor", "parameters": {"resistance_ohm": 1000, "gives": "current"}}],
+    "couplings": [{"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "r.terminals"]}],
+    "method": {"kind": "auto"}})",
+                                      "ranks.json", ".");
+  std::vector<std::byte> bytes;
+  std::vector<double> first, second, resumed;
+  const auto drive = [](Stepper& stepper, std::vector<double>& out) {
+    stepper.step(12);
+    testing::append_interface(stepper, out);
+  };
+  ThreadRanks::run(2, [&](const std::shared_ptr<Ranks>& ranks) {
+    StepperOptions shared = own.options;
+    shared.ranks = ranks;
+    Stepper stepper(own.system, shared);
+    if (ranks->rank() != 0) return RankedStepper(stepper).follow();
+    stepper.step(5);
+    const Snapshot snapshot = stepper.snapshot();
+    bytes = snapshot.to_bytes();
+    drive(stepper, first);
+    stepper.restore(snapshot);
+    drive(stepper, second);
+  });
+  EXPECT_TRUE(testing::same_bits(first, second));
+  Stepper stepper(own.system, own.options);
+  stepper.restore(Snapshot::from_bytes(bytes));
+  drive(stepper, resumed);
+  EXPECT_TRUE(std::ranges::all_of(resumed, [](double wave) { return std::isfinite(wave); }));
 }
 
 TEST(Ranks, TakeInputsFromTheFirst) {

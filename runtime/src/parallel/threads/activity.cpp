@@ -21,7 +21,7 @@ void Activity::refuse() const {
 }
 
 void Activity::expect_to_end(const char* what) const noexcept {
-  if (is_none()) return;
+  if (is_none() || kind() == Kind::torn) return;  // nobody is at it
   std::fprintf(stderr,
                "portwave: %s was destroyed or moved by a function that it had called and that "
                "should have returned to it; the program cannot go on\n",

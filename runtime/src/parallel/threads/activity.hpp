@@ -30,7 +30,7 @@ class Activity {
   }
   /// Before something that can be done whenever no step or change is under way. Errors: std::logic_error.
   void expect_whole_step() const {
-    if (kind() == Kind::step || kind() == Kind::change) refuse();
+    if (kind() != Kind::none && kind() != Kind::told) refuse();
   }
   /// Before something that reads all of the state. Errors: std::logic_error.
   void expect_no_step() const {

@@ -172,7 +172,9 @@ bool StepLevels::archive(StateArchive& archive, const InForce& own) {
     if (is_there) solver->archive(archive);
   }
   for (std::size_t k = 0; k < count && archive.reads(); ++k) {  // made while each was in force
-    if (!has_solver[k]) std::ranges::find(levels_, kept[k].step_s, &Level::step_s)->solver.reset();
+    if (has_solver[k]) continue;
+    const auto level = std::ranges::find(levels_, kept[k].step_s, &Level::step_s);
+    if (level != levels_.end()) level->solver.reset();
   }
   uses_ = uses;
   if (archive.reads()) levels_.remove_if([&](const Level& level) { return !is_known(level); });

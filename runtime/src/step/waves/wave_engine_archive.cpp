@@ -152,11 +152,11 @@ void WaveEngine::archive_levels(StateArchive& archive) {
 
 /// Which parts are damped, and which have maps for both: steps after reading have the bits of those after writing.
 void WaveEngine::archive_damping(StateArchive& archive) {
-  if (!change_over_) return;
-  ChangeOver::Kept kept = change_over_->kept();
+  // Also where there is none, as on several ranks: checkpoints are for any number of these.
+  ChangeOver::Kept kept = change_over_ ? change_over_->kept() : ChangeOver::Kept();
   const std::vector<char> present = kept.states;
   kept.archive(archive);
-  if (!archive.reads()) return;
+  if (!archive.reads() || !change_over_) return;
   if (!change_over_->fits(kept)) return change_over_->forget();  // parts had other parameters
   if (kept.states != present) arrange_damping(kept.states);
   change_over_->take(kept);

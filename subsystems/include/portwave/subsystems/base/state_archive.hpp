@@ -148,8 +148,8 @@ class StateArchive {
     return true;
   }
 
-  /// Members that seldom change, which `members` archives: they stay where they are, in the bytes or in their owner, if
-  /// they are there already. `mark`: of their owner, to be set to 0 when they change.
+  /// Members that seldom change, which `members` archives. Where `mark` says that bytes and owner have the same, a writer
+  /// leaves them in the bytes, and a reader in their owner. `mark`: of their owner, to be set to 0 when they change.
   template <class Members>
   void section(std::uint64_t& mark, const Members& members) {
     if (sections_ == nullptr) {
@@ -176,7 +176,11 @@ class StateArchive {
 
   /// Ends a writer: the buffer is cut to the written length. Ends a reader: all bytes must have been read.
   void finish() {
-    if (!reads()) return out_->resize(written());
+    if (!reads()) {
+      if (sections_ != nullptr)
+        sections_->resize(next_section_);  // others are of what was there before
+      return out_->resize(written());
+    }
     if (rest() != 0) throw_mismatch();
   }
 
