@@ -27,9 +27,8 @@ bool is_better(const WayTrial& a, const WayTrial& b);
 /// What serves best where a deadline, or a pace, leaves little time. Where nearly all steps converge in it, what one would
 /// take without a deadline. Else some steps are made in each way, in that time, and compared with converged ones: from
 /// the start, and from a later state, with inputs that swing; the worse of the two errors counts. That time is simulated,
-/// by the costs that the converged steps have shown. Plain waves are tried first, solves only where one fits, and another
-/// way must be clearly better. No way that
-/// solves is tried after half a second.
+/// by the costs that the converged steps have shown, and for what seems best by its own. Plain waves are tried first,
+/// solves only where one fits, and another way must be clearly better. No way that solves is tried after half a second.
 /// `usual` where nothing can be said: parts of other programs, which are not stepped for a trial, nothing that moves,
 /// large systems, long deadlines.
 Anytime way_for_deadline(const System& system, const StepperOptions& options, const Anytime& usual);
