@@ -5,13 +5,12 @@ SILENT   a state is off in a row, beside its range, by more than three times wha
          and `--strict` would pass.
 ALARM    `--strict` would fail, and all states are right to 1e-4, or to a hundredth of what is told.
 FAILURE  portwave ends with an error where SciPy does not.
-Each is a finding until it is understood. Ends with 1 where a run was silent.
+Each is a finding until it is understood. Ends with 1 where a run was silent or failed, or where none was compared.
 """
 import argparse
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -30,15 +29,24 @@ KINDS = {"circuits": network, "fluids": partial(network, is_hydraulic=True), "dr
          "heat": heat}
 
 
-def reference(model, times, tolerance=1e-9):
-    """States at `times`, by SciPy between the breaks."""
+def reference(model, times, tolerance=1e-9, evaluations=50_000):
+    """States at `times`, by SciPy between the breaks, by no more than so many evaluations."""
+    left = evaluations
+
+    def rate(t, z):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ArithmeticError("the reference takes too long")
+        return model.rhs(min(t, last), z * scale) / scale
+
     y, rows, begin = np.array(model.start), [np.array(model.start)], times[0]
     for to in [*sorted(t for t in model.breaks if begin < t < times[-1]), times[-1]]:
         last = to - 1e-13 * to  # inputs at a jump are those behind it
         asked, scale = np.minimum(times[(times > begin) & (times <= to)], last), np.maximum(abs(y), 1e-3)
         for method in ("Radau", "BDF", "LSODA"):
-            done = solve_ivp(lambda t, z: model.rhs(min(t, last), z * scale) / scale, (begin, last), y / scale, method,
-                             rtol=tolerance, atol=1e-3 * tolerance, t_eval=np.unique([*asked, last]))
+            done = solve_ivp(rate, (begin, last), y / scale, method, rtol=tolerance, atol=1e-3 * tolerance,
+                             t_eval=np.unique([*asked, last]))
             if done.success:
                 break
         else:
@@ -83,10 +91,6 @@ def judge(model, rows, summary, text):
     return ("SILENT", line) if error > max(3 * told, 1e-6) else ("right", "")
 
 
-def give_up(*_):
-    raise ArithmeticError("the reference takes too long")
-
-
 def check(kind, options, seed):
     """(verdict, a line)."""
     warnings.simplefilter("ignore")
@@ -105,8 +109,6 @@ def check(kind, options, seed):
             code, text = done.returncode, done.stderr
         except subprocess.TimeoutExpired:
             code, text = -1, "no end within 20 s"
-        signal.signal(signal.SIGVTALRM, give_up)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 3)
         try:
             if code in (0, 1):
                 with open(folder + "/out/summary.json") as f:
@@ -120,7 +122,6 @@ def check(kind, options, seed):
                 verdict, line = "FAILURE", " ".join(text.split())[:300]
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             verdict, line = "no reference", ""
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     if line and options.keep:
         os.makedirs(options.keep, exist_ok=True)
         with open(os.path.join(options.keep, f"{verdict}_{kind}_{seed}.json"), "w") as f:
@@ -149,7 +150,8 @@ def main():
                 if line:
                     print(f"{verdict} {kind} {seed}: {line}", flush=True)
     print("; ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())))
-    return 1 if counts.get("SILENT") else 0
+    is_compared = counts.get("right") or counts.get("told") or counts.get("ALARM")
+    return 1 if counts.get("SILENT") or counts.get("FAILURE") or not is_compared else 0
 
 
 if __name__ == "__main__":

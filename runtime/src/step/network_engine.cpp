@@ -228,10 +228,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
 
   bool keeps_ledger() const override { return options_.certify != Certify::none; }
   EnergyTotals energy() const override { return totals_; }
-  const Certificate& certificate() override {
-    if (keeps_ledger() && !is_shared_) look_at_energies();
-    return certificate_;
-  }
+  const Certificate& certificate() override { return certificate_; }
   const IterationStatistics& iterations() const override { return statistics_; }
   /// What inputs do between the places at which steps see them.
   std::optional<Resolution> resolution() const override {
@@ -283,7 +280,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
     portwave::archive(archive, statistics_);
     if (!archive.reads()) return;
     ports_step_ = -1;
-    within_.step = looked_at_ = -1;
+    within_.step = -1;
     start_ports_.forget();
     pace_.restart();
     if (is_shared_) together().send_state();
@@ -455,8 +452,7 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
 
   void account(const NetworkStep& done) {
     const StepLedger& energy = done.energy;
-    constexpr std::int64_t kLooks = 4;
-    if (clock().steps() % kLooks == 0) look_at_energies();
+    look_at_energies();
     totals_.final_J = energy.stored_J;
     totals_.tank_J = energy.tank_J;
     totals_.max_J = std::max(totals_.max_J, energy.stored_J);
@@ -485,12 +481,11 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
                     kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
   }
 
-  /// The account is that of the energies that are stepped: are they those of the parts? Now and then, and when somebody
-  /// asks; where ranks share the steps all of them look, now and then.
+  /// The account is that of the energies that are stepped: are they those of the parts, after every step? Where
+  /// ranks share the steps all of them look.
   void look_at_energies() {
     const auto* const own = dynamic_cast<const ExplicitMethod*>(method_.get());
-    if (own == nullptr || certificate_.broken_law || looked_at_ == clock().steps()) return;
-    looked_at_ = clock().steps();
+    if (own == nullptr || certificate_.broken_law) return;
     const int part = own->part_astray(is_shared_);
     if (part < 0) return;
     certificate_.broken_law = {BrokenLaw::Law::form, system().island_of_part(part),
@@ -558,7 +553,6 @@ class NetworkEngine final : public StepEngine, public FollowingEngine {
     CompensatedSum supplied, dissipated, mismatch;
   } run_;  ///< sums from which members of `totals_` are computed
   Certificate certificate_;
-  std::int64_t looked_at_ = 0;  ///< the number of steps after which energies were looked at last
   double worst_ratio_ = -std::numeric_limits<double>::infinity();
 };
 

@@ -1,5 +1,6 @@
 #include "expressions/divided_difference.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -74,7 +75,7 @@ class DividedDifference {
       case Code::multiply:
         return product(a, b);
       case Code::divide:
-        return no_pole(quotient(a, b), base_of(own.arguments[1]));
+        return no_pole(quotient(a, b), own.arguments[0], own.arguments[1]);
       case Code::power:
         return power(own, a);
       default:
@@ -139,23 +140,60 @@ class DividedDifference {
     }
     if (*exponent > 0.0) return out;
     const Node one = to_.number(1.0);
-    return no_pole(quotient({one, one, to_.number(0.0)}, out), a);
+    return no_pole(quotient({one, one, to_.number(0.0)}, out), std::nullopt, own.arguments[0]);
   }
 
   /// A divisor without its whole powers, which do not show that it has changed its sign.
-  const Values& base_of(Node divisor) const {
+  Node base_of(Node divisor) const {
     while (from_.at(divisor).code == Code::power) divisor = from_.at(divisor).arguments[0];
-    return *known_[at(divisor)];
+    return divisor;
   }
-  /// No number where a divisor is 0 between y and y + δ: a step does not lead over a pole, beyond which 1/(1 − q²) has
-  /// values again.
-  Values no_pole(Values of, const Values& divisor) {
+  /// No number where a divisor changes its sign between y and y + δ, unless `top`, 1 if there is none, vanishes with it: a
+  /// step does not lead over a pole, beyond which 1/(1 − q²) has values again. A thousandth of the way beside the root,
+  /// as far as a straight line finds it, the quotient is hundreds of times as large as at the ends, or about the same.
+  Values no_pole(Values of, std::optional<Node> top, Node bottom) {
+    constexpr double kBeside = 1.0 / 1024.0, kLarger = 8.0, kFound = 0.02;
+    const Node base = base_of(bottom);
+    const Values& divisor = *known_[at(base)];
     if (divisor.low == divisor.high) return of;
-    const Node is_same = to_.copied({.code = Code::greater},
-                                    {to_.product(divisor.low, divisor.high), to_.number(0.0), -1});
+    const Node zero = to_.number(0.0);
+    const auto two = [&](Code code, Node a, Node b) {
+      return to_.copied({.code = code}, {a, b, -1});
+    };
+    const Node width = to_.difference(divisor.low, divisor.high);
+    const Node root = to_.quotient(divisor.low, width);
+    const Node inward = to_.chosen(two(Code::greater, to_.number(0.5), root), to_.number(kBeside),
+                                   to_.number(-kBeside));
+    const Node place = to_.sum(y_, to_.product(to_.sum(root, inward), delta_));
+    const auto beside = [&](Node node) {
+      const Values& ends = *known_[at(node)];
+      return size(to_.quotient(value_at(node, place), to_.sum(size(ends.low), size(ends.high))));
+    };
+    const Node above = top ? beside(*top) : to_.number(0.5);
+    const Node is_pole =
+        two(Code::greater, above, to_.product(to_.number(kLarger), beside(bottom)));
+    const Node is_lost = two(Code::greater, beside(base), to_.number(kFound));
     const Node none = to_.number(std::numeric_limits<double>::quiet_NaN());
-    of.quotient = to_.chosen(is_same, of.quotient, none);
+    const Node checked = to_.chosen(is_pole, none, to_.chosen(is_lost, none, of.quotient));
+    const Node is_same = two(Code::equal, two(Code::greater, divisor.low, zero),
+                             two(Code::greater, divisor.high, zero));
+    of.quotient = to_.chosen(is_same, of.quotient, checked);
     return of;
+  }
+  Node size(Node a) { return function(Code::magnitude, a); }
+  Node value_at(Node node, Node place) {
+    std::vector<Node> values(at(node) + 1, -1);
+    const std::vector<bool> needed = reached_from(node);
+    for (Node i = 0; i <= node; ++i) {
+      if (!needed[at(i)]) continue;
+      const ExpressionGraph::Operation& own = from_.at(i);
+      std::array<Node, 3> arguments = {-1, -1, -1};
+      for (std::size_t k = 0; k < 3; ++k) {
+        if (own.arguments[k] >= 0) arguments[k] = values[at(own.arguments[k])];
+      }
+      values[at(i)] = own.code == Code::variable ? place : to_.copied(own, arguments);
+    }
+    return values.back();
   }
 
   /// sin² b − sin² a = sin(a + b) sin(b − a), and so sinh².

@@ -125,6 +125,34 @@ TEST(EnergiesAsStepped, AreLookedAtNowAndThen) {
   }
 }
 
+/// A bump that one step ends in is seen, whichever step that is and whether anybody asks.
+TEST(EnergiesAsStepped, AreLookedAtAfterEveryStep) {
+  const auto bump = [](double q) { return std::clamp(q - 60.0, 0.0, 2.0); };
+  const Law law{.energy =
+                    [=](double q) {
+                      const double t = bump(q);
+                      return 0.5 * q * q + t * t * (2.0 - t) * (2.0 - t);
+                    },
+                .force =
+                    [=](double q) {
+                      const double t = bump(q);
+                      return q + 2.0 * t * (2.0 - t) * (2.0 - 2.0 * t);
+                    }};
+  for (const SplittingKind kind : kKinds) {
+    for (const double start : {-5.0, -7.5, -10.0, -12.5}) {  // at some 50 m/s, 2.5 m in a step
+      Stepper stepper(oscillator(law, start, 80.0), options_of(kind));
+      bool has_been = false;
+      for (int n = 0; n < 60; ++n) {
+        stepper.step();
+        has_been |= bump(stepper.state(0)[0]) > 0.1 && bump(stepper.state(0)[0]) < 1.9;
+      }
+      EXPECT_EQ(stepper.certificate().status,
+                has_been ? CertificateStatus::violated : CertificateStatus::holds)
+          << start;
+    }
+  }
+}
+
 TEST(EnergiesAsStepped, AreNamedWithTheRemedy) {
   Stepper stepper(oscillator(kStop, 0.0, 70.0), options_of(SplittingKind::kick_drift));
   stepper.step(50);

@@ -138,11 +138,15 @@ double RunSummary::mismatch_share() const {
   double rounding_J =
       std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
   // Waves of loads at rest, such as a source behind a blocked diode, carry energy to and fro and move none: what a met
-  // tolerance leaves of them may be all that moves. Their rounding tells how much they carry.
-  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon(), kTightest = 1e-9;
-  if (has_waves(*this) && has_tolerance(method) && iterations.not_converged == 0) {
+  // tolerance leaves of them may be all that moves. Their rounding tells how much they carry. What moves is no rest.
+  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon(), kTightest = 1e-9,
+                   kRest = 0.01;
+  const double carried_J = energy.rounding_J / kRounding;
+  const bool is_at_rest =
+      moved_J * static_cast<double>(std::max<std::int64_t>(steps, 1)) < kRest * carried_J;
+  if (is_at_rest && has_waves(*this) && has_tolerance(method) && iterations.not_converged == 0) {
     const double left = 2.0 * std::min(method.waves().tolerance, kTightest);
-    rounding_J = std::max(rounding_J, left / kRounding * energy.rounding_J);
+    rounding_J = std::max(rounding_J, left * carried_J);
   }
   // What parts that do not know their energy may hold is in the tank. At a free or a fixed port of theirs goes through
   // what the tolerance of the waves leaves, and all of it astray.

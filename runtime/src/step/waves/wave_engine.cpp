@@ -12,6 +12,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/stage_rule.hpp"
+#include "portwave/subsystems/nonlinear/bent_storage.hpp"
 #include "step/waves/wave_start.hpp"
 
 namespace portwave {
@@ -412,13 +413,16 @@ void WaveEngine::failed(const PhaseStatus& status, int iteration) {
   }
   if (signature != nullptr && status.fault == StepFault::not_converged && detail.empty()) {
     const Subsystem* const physics = system.parts()[at(part)].port_hamiltonian();
-    if (physics != nullptr && !physics->constant_structure()) {
-      detail =
+    const bool may_jump =
+        physics != nullptr && !physics->constant_structure() &&
+        (dynamic_cast<const BentStorage*>(physics) != nullptr || !physics->state_levels().empty());
+    if (may_jump) {
+      const bool has_one =
+          signature->state_size() == 1 && system.parts()[at(part)].component->stages() > 1;
+      detail = fmt::format(
           "its J, R or G depend on its state; where they jump, as by if(), a state may slide along "
-          "the jump, which "
-          "steps of one stage follow in parts of one state. Let them rise over a width, as tanh "
-          "does, or take one "
-          "stage (--set /method/stages=1)";
+          "the jump. Let them rise over a width, as tanh does{}",
+          has_one ? ", or take one stage (--set /method/stages=1)" : "");
     }
   }
   StepError error(together().name_of(system, part), step_.clock().steps(), iteration,

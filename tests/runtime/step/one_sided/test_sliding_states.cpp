@@ -78,6 +78,7 @@ TEST(SlidingStates, OfSeveralStagesAreNamedWithTheRemedy) {
     EXPECT_NE(text.find("\"p\""), std::string::npos) << text;
     EXPECT_NE(text.find("slide along the jump"), std::string::npos) << text;
     EXPECT_NE(text.find("/method/stages=1"), std::string::npos) << text;
+    EXPECT_EQ(text.find("  "), std::string::npos) << text;
   }
 }
 

@@ -158,5 +158,23 @@ TEST(StepsBesideDiodesControl, WhatLooseWavesLeaveOfMotionIsTold) {
   EXPECT_TRUE(summary.is_coupled_poorly()) << summary.mismatch_share();
 }
 
+/// Control: a fiftieth of it as well, however many steps have added their rounding.
+TEST(StepsBesideDiodesControl, WhatGoesAstrayInManyStepsIsTold) {
+  const Scenario own = testing::example("two_oscillators");
+  StepperOptions options = own.options;
+  options.method.waves().guard = false;
+  options.method.waves().iterations = 200;
+  options.method.waves().tolerance = 1e-9;
+  Stepper stepper(own.system, options);
+  stepper.step(1000);
+  RunSummary summary = summarize("long", options, stepper, 1.0);
+  ASSERT_EQ(summary.iterations.not_converged, 0);
+  EXPECT_FALSE(summary.is_coupled_poorly());
+  summary.energy.rounding_J *= 1e8;  // of 10^11 steps
+  summary.steps *= 100'000'000;
+  summary.energy.mismatch_J = 0.02 * summary.moved_J;
+  EXPECT_NEAR(summary.mismatch_share(), 0.02, 1e-12);
+}
+
 }  // namespace
 }  // namespace portwave::test_steps_beside_diodes
