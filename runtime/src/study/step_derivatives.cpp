@@ -479,7 +479,8 @@ class StepDifferentiator::Own {
                           integrator);
     throw std::runtime_error(fmt::format(
         "the step is not that of the coupled equations: state \"{}\" of part \"{}\" differs by "
-        "{:.1e} of its size. Its iteration did not converge, or the guard acted, or a one-sided part "
+        "{:.1e} of its size. Its iteration did not converge, or the guard acted, or a one-sided "
+        "part "
         "changed over within the step{}. Remedies: \"integrator\": \"gauss\" or \"damped\" for all "
         "steps (/method), a smaller /method/tolerance, inputs that jump between steps",
         system_.parts()[at(part)].component->signature().states[at(state)].name, name(part), worst,

@@ -211,7 +211,8 @@ TEST_F(CliImportJoints, MotorsStallAndIdleAtTheLimitsOfTheFile) {
 
 TEST_F(CliImportJoints, TellsWhatItAssumesOfAMotor) {
   const ProcessResult made = import(rod("<limit effort=\"30\" velocity=\"4\"/>"), {"--motors"});
-  EXPECT_TRUE(contains(made.err, "\"hinge\": the file says little of its motor; assumed: gear 100:1"))
+  EXPECT_TRUE(
+      contains(made.err, "\"hinge\": the file says little of its motor; assumed: gear 100:1"))
       << said(made);
   EXPECT_FALSE(contains(made.err, "stalls")) << said(made);
   const ProcessResult bare = import(rod("", "", "continuous"), {"--motors"});
