@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "portwave/subsystems/base/archive_section.hpp"
 #include "portwave/subsystems/base/export.hpp"
-#include "portwave/subsystems/base/state_archive.hpp"
 
 // Internal to the library, hence not shown.
 namespace portwave {
@@ -53,7 +53,7 @@ class Snapshot {
  private:
   friend class Stepper;
   std::vector<std::byte> bytes_;
-  StateArchive::Sections sections_;         // of bytes_; not of bytes from elsewhere
+  std::vector<ArchiveSection> sections_;    // of bytes_; not of bytes from elsewhere
   std::shared_ptr<const StepIdentity> of_;  // what the run began with; null: nothing has been saved
   std::shared_ptr<const Exchanges> exchanged_;  // since then; null: nothing
   /// From bytes: the digest of what the run began with, `of_` being what it was then. 0: not from bytes.

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/subsystems/base/archive_section.hpp"
+
 namespace portwave {
 
 /// Writes the state of a run into bytes, or reads it back: one function per class, which names
@@ -26,13 +28,7 @@ namespace portwave {
 /// indexed, counted or divided by them. Bytes that this process wrote and nobody else has touched are not checked.
 class StateArchive {
  public:
-  /// Where in the bytes the members of `section` are, and the mark that they had.
-  struct Section {
-    std::uint64_t mark = 0;
-    std::size_t begin = 0, size = 0;
-    bool operator==(const Section&) const = default;
-  };
-  using Sections = std::vector<Section>;
+  using Sections = std::vector<ArchiveSection>;  ///< of the calls of `section`, in their order
 
   /// Bytes that no archive has written, or that do not fit their destination. The destination is then
   /// unusable until it has been read from other bytes.
@@ -157,7 +153,7 @@ class StateArchive {
       return members();
     }
     if (!reads() && next_section_ == sections_->size()) sections_->emplace_back();
-    Section& known = (*sections_)[next_section_++];
+    ArchiveSection& known = (*sections_)[next_section_++];
     if (!reads() && mark == 0) mark = new_mark();
     const std::size_t begin = reads() ? 0 : written();
     const bool is_there = known.mark == mark && mark != 0 && (reads() || known.begin == begin);
