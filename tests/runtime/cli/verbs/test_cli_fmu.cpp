@@ -52,7 +52,8 @@ TEST_F(CliFmu, TellsAllThatIsWrongWithNames) {
       << said(result);
   EXPECT_TRUE(contains(result.err, "portwave: --outputs: subsystem \"B\" has nothing named \"q7\""))
       << said(result);
-  EXPECT_TRUE(contains(result.err, "(duffing_oscillator): has no parameter \"mass\"")) << said(result);
+  EXPECT_TRUE(contains(result.err, "(duffing_oscillator): has no parameter \"mass\""))
+      << said(result);
   EXPECT_EQ(testing::read_text(file_), before);
 }
 
