@@ -90,7 +90,7 @@ def test_a_parameter_of_one_replica_changes():
     x = one.rollout(u=[[12.0]] * 50)
     assert np.array_equal(x, other.rollout(u=[[12.0]] * 50))
     assert np.array_equal(x[:2], before[:2]) and not np.array_equal(x[2], before[2])
-    named = r'"load" \(inertia\): inertia has no parameter "inertia". Did you mean "inertia_kgm2"'
+    named = r'"load" \(inertia\): has no parameter "inertia". Did you mean "inertia_kgm2"'
     with pytest.raises(pw.UnknownName, match=named):
         one.set_parameter(2, "load.inertia", 1.0)
     with pytest.raises(pw.UnknownName, match=named):
