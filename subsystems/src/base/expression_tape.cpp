@@ -119,8 +119,9 @@ constexpr int kMostRegisters = std::numeric_limits<std::uint16_t>::max();
 
 }  // namespace
 
-ExpressionTape::ExpressionTape(ExpressionGraph graph, std::span<const Node> results)
-    : variables_(graph.variables()) {
+ExpressionTape::ExpressionTape(const ExpressionGraph& of, std::span<const Node> results)
+    : variables_(of.variables()) {
+  ExpressionGraph graph = of;  // the plan adds nodes
   const TapePlan plan(graph, results);
   std::vector<int> place(static_cast<std::size_t>(graph.size()), -1);
   const auto place_of = [&place](Node node) -> int& {

@@ -528,7 +528,7 @@ ExpressionLaw::ExpressionLaw(const std::string& text, const std::vector<std::str
   const Node law = graph.add(Expression::parse(text, all), values);
   is_zero_ = graph.is_zero(law);
   const std::vector<Node> results = {law, graph.gradient(law)[0]};
-  tape_ = ExpressionTape(std::move(graph), results);
+  tape_ = ExpressionTape(graph, results);
   check(text);
 }
 

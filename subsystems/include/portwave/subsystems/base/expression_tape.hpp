@@ -18,7 +18,7 @@ class ExpressionTape {
  public:
   ExpressionTape() = default;
   /// Errors: ConfigError for more operations than it can hold.
-  ExpressionTape(ExpressionGraph graph, std::span<const ExpressionGraph::Node> results);
+  ExpressionTape(const ExpressionGraph& graph, std::span<const ExpressionGraph::Node> results);
 
   int variables() const { return variables_; }
   int results() const { return static_cast<int>(results_.size()); }
