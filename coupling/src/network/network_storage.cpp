@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -84,61 +85,76 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
   const Eigen::Map<const VectorXd> start(part.initial_state.data(), n);
   const VectorXd middle = Eigen::Map<const VectorXd>(usual.data(), n);
   const VectorXd reach = Eigen::Map<const VectorXd>(typical.data(), n);
-  // Secants as wide as the state is large: exact where ∂H/∂x is linear, and no more is asked of them.
-  const auto slopes = [&](const VectorXd& x, double share) {
-    std::vector<Eigen::Triplet<double>> entries;
-    MatrixXd H = MatrixXd::Zero(n, n);
-    if (share == 0.0 && physics.hessian(x.data(), entries)) {
-      for (const auto& entry : entries) H(entry.row(), entry.col()) += entry.value();
-      return H;
-    }
-    VectorXd ahead(n), back(n), moved = x;
-    for (int c = 0; c < n; ++c) {
-      const double wide = share == 0.0 ? 1e-4 * reach[c] : share * reach[c];
-      moved[c] = x[c] + wide;
-      const double above = moved[c];
-      physics.gradient(moved.data(), ahead.data());
-      moved[c] = x[c] - wide;
-      const double width = above - moved[c];
-      physics.gradient(moved.data(), back.data());
-      moved[c] = x[c];
-      H.col(c) = (ahead - back) / width;
-    }
-    return H;
-  };
   std::vector<Eigen::Triplet<double>> analytic;
   const bool has_hessian = physics.hessian(start.data(), analytic);
-  const MatrixXd here = slopes(start, 0.0);
-  MatrixXd largest = here.cwiseAbs();
-  MatrixXd quadratic = here;
-  const double tolerance = has_hessian ? 1e-10 : 1e-6;
-  std::vector<MatrixXd> all = {here};
+  struct Slopes {
+    MatrixXd H, rounding;  ///< ∇²H, and what its entries may be off by rounding
+  };
+  // By secants, which may be as wide as the state is large: exact where ∂H/∂x is linear, and no more is asked.
+  const auto slopes = [&](const VectorXd& x, const VectorXd& wide) {
+    Slopes found{MatrixXd::Zero(n, n), MatrixXd::Zero(n, n)};
+    if (has_hessian) {
+      std::vector<Eigen::Triplet<double>> entries;
+      physics.hessian(x.data(), entries);
+      for (const auto& entry : entries) found.H(entry.row(), entry.col()) += entry.value();
+      return found;
+    }
+    VectorXd ahead(n), back(n), moved = x, width(n);
+    for (int c = 0; c < n; ++c) {
+      moved[c] = x[c] + wide[c];
+      width[c] = moved[c];
+      physics.gradient(moved.data(), ahead.data());
+      moved[c] = x[c] - wide[c];
+      width[c] -= moved[c];
+      physics.gradient(moved.data(), back.data());
+      moved[c] = x[c];
+      found.H.col(c) = (ahead - back) / width[c];
+    }
+    const VectorXd terms = found.H.cwiseAbs() * (x.cwiseAbs() + wide);  // of ∂H/∂x
+    found.rounding =
+        8.0 * std::numeric_limits<double>::epsilon() * terms * width.cwiseInverse().transpose();
+    return found;
+  };
+  const auto narrow = [&](const VectorXd& x) -> VectorXd {
+    return (1e-4 * reach).cwiseMax(1e-7 * x.cwiseAbs());
+  };
+  const Slopes here = slopes(start, narrow(start));
+  std::vector<Slopes> all = {here};
   for (const double share : {0.0, 0.37, -0.61, 0.93, 1.9, -4.7, 13.0, -37.0}) {
     VectorXd x = middle;
     for (int i = 0; i < n; ++i) x[i] += (i % 2 == 0 ? share : -0.7 * share) * reach[i];
     try {
-      MatrixXd H = slopes(x, 0.0);
-      if (H.allFinite()) all.push_back(std::move(H));
+      Slopes there = slopes(x, narrow(x));
+      if (there.H.allFinite()) all.push_back(std::move(there));
     } catch (const std::exception&) {  // outside the domain of a callback
     }
   }
-  for (const MatrixXd& H : all) largest = largest.cwiseMax(H.cwiseAbs());
-  const VectorXd scale = reach;  // ∇²H of unlike units, made alike
-  const auto alike = [&](int i, int j) { return largest(i, j) * scale[i] * scale[j]; };
+  MatrixXd largest = MatrixXd::Zero(n, n), rounding = MatrixXd::Zero(n, n);
+  for (const Slopes& there : all) {
+    largest = largest.cwiseMax(there.H.cwiseAbs());
+    rounding = rounding.cwiseMax(there.rounding);
+  }
+  // What lies below this of ∇²H, made alike in unlike units, is none.
+  const double tolerance = has_hessian ? 1e-10 : 1e-6;
+  const auto alike = [&](int i, int j) { return largest(i, j) * reach[i] * reach[j]; };
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
-      if (i != j && alike(i, j) <= tolerance * std::sqrt(alike(i, i) * alike(j, j))) {
-        largest(i, j) = 0.0;
-      }
-      for (const MatrixXd& H : all) {
-        if (std::abs(H(i, j) - here(i, j)) > tolerance * std::max(largest(i, j), 1e-300) &&
-            largest(i, j) > 0.0) {
+      const double least =
+          has_hessian ? tolerance * std::sqrt(alike(i, i) * alike(j, j)) / (reach[i] * reach[j])
+                      : rounding(i, j);
+      if (i != j && largest(i, j) <= least) largest(i, j) = 0.0;
+      if (largest(i, j) == 0.0) continue;
+      const double allowed = tolerance * std::max(largest(i, j), 1e-300);
+      for (const Slopes& there : all) {
+        if (std::abs(there.H(i, j) - here.H(i, j)) >
+            allowed + there.rounding(i, j) + here.rounding(i, j)) {
           is_bent_[at(first + i)] = 1;
         }
       }
     }
   }
-  if (!has_hessian) quadratic = slopes(start, 1.0);
+  const MatrixXd quadratic =
+      has_hessian ? here.H : slopes(start, reach.cwiseMax(start.cwiseAbs())).H;
   if (const auto* const knows = dynamic_cast<const BentStorage*>(&physics); knows != nullptr) {
     for (const int state : knows->bent_states()) is_bent_[at(first + state)] = 1;
   } else {
@@ -160,7 +176,7 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
     for (int j = 0; j < n; ++j) {
       if (largest(i, j) == 0.0) continue;
       storage.couplings.emplace_back(first + i, first + j, largest(i, j));
-      storage.curvature.emplace_back(first + i, first + j, here(i, j));
+      storage.curvature.emplace_back(first + i, first + j, here.H(i, j));
       if (is_tied[at(i)] == 0)
         storage.quadratic.emplace_back(first + i, first + j, quadratic(i, j));
     }

@@ -16,9 +16,12 @@ std::vector<double> mobilities(const Subsystem& part, std::span<const double> x)
   using Rows = Eigen::SparseMatrix<double, Eigen::RowMajor>;
   std::vector<double> out(x.size(), 0.0);
   std::vector<Eigen::Triplet<double>> entries;
-  if (!part.hessian(x.data(), entries)) return out;
+  // ∂∇̄H/∂x⁺ is half of it where both ends meet, for parts that do not give it.
+  const bool is_given = part.hessian(x.data(), entries);
+  if (!is_given) part.discrete_gradient_jacobian(x.data(), x.data(), entries);
   Rows Q(std::ssize(x), std::ssize(x));
   Q.setFromTriplets(entries.begin(), entries.end());
+  if (!is_given) Q *= 2.0;
   Structure structure = part.structure();
   if (!part.constant_structure()) part.structure_at(x.data(), structure);
   const Rows M = structure.J - structure.R, MQ = M * Q;

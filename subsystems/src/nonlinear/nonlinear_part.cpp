@@ -421,10 +421,10 @@ void NonlinearPortHamiltonian::add_gradient_terms(const double* x, const double*
 
 bool NonlinearPortHamiltonian::hessian(const double* x,
                                        std::vector<Eigen::Triplet<double>>& hessian) const {
+  if (!hamiltonian_.hessian) return false;
   const int n = signature().state_size();
-  const StorageFunction H = storage_function();
   detail::Workspace scratch(static_cast<std::size_t>(n * n));
-  H.hessian(x, scratch.data());
+  hamiltonian_.hessian(x, scratch.data());
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) hessian.emplace_back(i, j, scratch.data()[j * n + i]);
   }

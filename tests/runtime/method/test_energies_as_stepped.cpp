@@ -172,19 +172,87 @@ TEST(EnergiesAsStepped, RoundingIsNoViolation) {
         for (const double place : {0.0, 3.0, 1e5}) {
           const Law far{
               .energy = [=](double q) { return 0.5 * (q - place) * (q - place) + 2.0 * q; },
-              .force = [=](double q) { return q - place + 2.0; },
-              // Else differences find the curvature, to their rounding: not in any unit.
-              .has_hessian = unit != 1.0 || length != 1.0 || place > 10.0};
-          Stepper stepper(oscillator(far, place, 0.3, unit, length), options_of(kind));
-          stepper.step(200);
-          EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
-              << unit << " " << length << " " << place;
+              .force = [=](double q) { return q - place + 2.0; }};
+          for (const bool has_hessian : {true, false}) {
+            Law own = far;
+            own.has_hessian = has_hessian;
+            Stepper stepper(oscillator(own, place, 0.3, unit, length), options_of(kind));
+            stepper.step(200);
+            EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
+                << unit << " " << length << " " << place << " " << has_hessian;
+          }
         }
       }
     }
     Stepper spring(oscillator(kSpring, 0.0, 70.0), options_of(kind));
     spring.step(200);
     EXPECT_EQ(spring.certificate().status, CertificateStatus::holds);
+  }
+}
+
+/// Two springs of 1 N/m that hardly know of each other; ∇²H is known or found.
+System hardly_coupled(double coupling_N_per_m, double unit, bool has_hessian) {
+  Structure s = Structure::zero(4, 1);
+  for (int i : {0, 1}) {
+    s.J.insert(i, i + 2) = 1.0;
+    s.J.insert(i + 2, i) = -1.0;
+  }
+  s.G.insert(2, 0) = 1.0;
+  const double c = unit * coupling_N_per_m;
+  Hamiltonian H{.value =
+                    [=](const double* x) {
+                      return 0.5 * unit * (x[0] * x[0] + x[1] * x[1]) + c * x[0] * x[1] +
+                             0.5 / unit * (x[2] * x[2] + x[3] * x[3]);
+                    },
+                .gradient =
+                    [=](const double* x, double* g) {
+                      g[0] = unit * x[0] + c * x[1];
+                      g[1] = unit * x[1] + c * x[0];
+                      g[2] = x[2] / unit;
+                      g[3] = x[3] / unit;
+                    },
+                .hessian = {}};
+  if (has_hessian) {
+    H.hessian = [=](const double*, double* out) {
+      std::fill_n(out, 16, 0.0);
+      out[0] = out[5] = unit;
+      out[1] = out[4] = c;
+      out[10] = out[15] = 1.0 / unit;
+    };
+  }
+  NonlinearPortHamiltonian::Options options;
+  options.default_state = {1.0, 0.0, 0.0, 0.0};
+  options.typical_state = {1.0, 1.0, unit, unit};
+  SystemBuilder builder;
+  builder.add("o",
+              std::make_shared<NonlinearPortHamiltonian>(
+                  Signature{"by_callbacks",
+                            {{"q", "m"}, {"r", "m"}, {"p", "N s"}, {"s", "N s"}},
+                            {{"end", Causality::effort_in, Domain::translation}},
+                            {}},
+                  std::move(s), std::move(H), std::move(options)),
+              {.initial_state = {1.0, 0.0, 0.0, 0.0}});
+  builder.join(joint::Free{}, {"o.end"});
+  return builder.build();
+}
+
+/// A weak spring between two is part of the motion, also where differences of ∂H/∂x must find it.
+TEST(EnergiesAsStepped, KeepWeakCouplings) {
+  for (const SplittingKind kind : kKinds) {
+    for (const double unit : {1.0, 1e9, 1e-9}) {
+      for (const double coupling : {1e-5, 5e-7, 3e-8}) {
+        for (const bool has_hessian : {true, false}) {
+          Stepper stepper(hardly_coupled(coupling, unit, has_hessian), options_of(kind));
+          stepper.step(400);
+          EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+          // Modes of stiffness 1 ± c: r = (cos(√(1 + c) t) − cos(√(1 − c) t))/2.
+          const double t = 400 * 0.05;
+          const double r = -std::sin((std::sqrt(1 + coupling) + std::sqrt(1 - coupling)) / 2 * t) *
+                           std::sin((std::sqrt(1 + coupling) - std::sqrt(1 - coupling)) / 2 * t);
+          EXPECT_NEAR(stepper.state(0)[1] / r, 1.0, 1e-6) << coupling << " " << unit << has_hessian;
+        }
+      }
+    }
   }
 }
 
