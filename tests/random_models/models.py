@@ -35,8 +35,12 @@ def logarithmic(rng, low, high):
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
+fixed_units = None  # an iterator over those to take instead of random ones
+
+
 def units(rng):
-    return rng.choice([1.0, 1.0, 1e9, 1e-9, logarithmic(rng, 1e-6, 1e6)])
+    drawn = rng.choice([1.0, 1.0, 1e9, 1e-9, logarithmic(rng, 1e-6, 1e6)])
+    return drawn if fixed_units is None else next(fixed_units)
 
 
 def steps(times, levels):

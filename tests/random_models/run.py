@@ -91,6 +91,21 @@ def judge(model, rows, summary, text):
     return ("SILENT", line) if error > max(3 * told, 1e-6) else ("right", "")
 
 
+def run(program, folder):
+    """(exit code, what it printed, the summary, its rows) of scenario.json in the folder; the last two None on failure."""
+    try:
+        done = subprocess.run([program, "run", folder + "/scenario.json", "--out", folder + "/out"], capture_output=True,
+                              text=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return -1, "no end within 20 s", None, None
+    if done.returncode not in (0, 1):
+        return done.returncode, done.stderr, None, None
+    with open(folder + "/out/summary.json") as f:
+        summary = json.load(f)
+    rows = np.loadtxt(folder + "/out/trajectory.csv", delimiter=",", skiprows=1, ndmin=2)
+    return done.returncode, done.stderr, summary, rows
+
+
 def check(kind, options, seed):
     """(verdict, a line)."""
     warnings.simplefilter("ignore")
@@ -100,20 +115,11 @@ def check(kind, options, seed):
     if not model.names:
         return "no states", ""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "scenario.json")
-        with open(path, "w") as f:
+        with open(os.path.join(folder, "scenario.json"), "w") as f:
             json.dump(scenario, f, indent=1)
-        try:
-            done = subprocess.run([options.program, "run", path, "--out", folder + "/out"], capture_output=True,
-                                  text=True, timeout=20)
-            code, text = done.returncode, done.stderr
-        except subprocess.TimeoutExpired:
-            code, text = -1, "no end within 20 s"
+        code, text, summary, rows = run(options.program, folder)
         try:
             if code in (0, 1):
-                with open(folder + "/out/summary.json") as f:
-                    summary = json.load(f)
-                rows = np.loadtxt(folder + "/out/trajectory.csv", delimiter=",", skiprows=1, ndmin=2)
                 if options.doctor:
                     rows[-1, 1:] += 0.5 * np.ptp(rows[:, 1:], axis=0) + np.array(model.unit)
                 verdict, line = judge(model, rows, summary, text)

@@ -17,7 +17,7 @@ class PortMatches {
   const PortResponses& responses() const { return responses_; }
   const System& system() const { return responses_.system(); }
   /// The match of every scalar port; where a part has none, the impedance that the port sees on the
-  /// other side of its junction, or 1.
+  /// other side of its junction, or what those of its island and domain are about, or 1.
   std::span<const double> values() const { return values_; }
   /// Whether the part itself has a match there.
   bool is_own(int port) const { return is_own_[static_cast<std::size_t>(port)]; }

@@ -172,9 +172,41 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
 
 namespace {
 
-/// For ports without a match: 1, or what is nearest to it within a hundred times the matches of others. In small units
-/// nothing would pass a port of impedance 1.
-double usual_impedance(std::span<const double> known) {
+/// For ports without a match: what the matches of an island in each domain are about, their geometric mean; 1 where
+/// there are none.
+class UsualImpedances {
+ public:
+  explicit UsualImpedances(const System& system)
+      : system_(system), of_(at(system.island_count()) * kDomains) {}
+
+  void add(int part, Domain domain, double match) {
+    Mean& own = of_[index(part, domain)];
+    own.logarithms += std::log(match);
+    ++own.count;
+  }
+  double of(int port) const {
+    const ScalarPort& own = system_.scalar_ports()[at(port)];
+    const Signature& signature = system_.parts()[at(own.part)].component->signature();
+    const Mean& mean = of_[index(own.part, signature.ports[at(own.port)].domain)];
+    return mean.count == 0 ? 1.0 : std::exp(mean.logarithms / mean.count);
+  }
+
+ private:
+  static constexpr std::size_t kDomains = static_cast<std::size_t>(Domain::thermal) + 1;
+  struct Mean {
+    double logarithms = 0.0;
+    int count = 0;
+  };
+  std::size_t index(int part, Domain domain) const {
+    return at(system_.island_of_part(part)) * kDomains + static_cast<std::size_t>(domain);
+  }
+
+  const System& system_;
+  std::vector<Mean> of_;
+};
+
+/// The usual one, or what is nearest to it within a hundred times the matches of a junction.
+double near_impedance(double usual, std::span<const double> known) {
   constexpr double kAround = 100.0;
   double least = std::numeric_limits<double>::infinity(), most = 0.0;
   for (const double value : known) {
@@ -182,19 +214,21 @@ double usual_impedance(std::span<const double> known) {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  return most == 0.0 ? 1.0 : std::clamp(1.0, least / kAround, kAround * most);
+  return most == 0.0 ? usual : std::clamp(usual, least / kAround, kAround * most);
 }
 
 }  // namespace
 
 PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
+  UsualImpedances usual(system());
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].component->signature().ports) {
       for (int entry = 0; entry < port.dimension; ++entry, ++own) {
         values_.push_back(match_of(responses.matched(i, own), port.causality));
         is_own_.push_back(is_impedance(values_.back()));
+        if (is_own_.back()) usual.add(i, port.domain, values_.back());
       }
     }
   }
@@ -203,17 +237,18 @@ PortMatches::PortMatches(const PortResponses& responses)
     for (const int port : junction.waves) junction_of_[at(port)] = i;
     if (std::ranges::all_of(junction.waves, [&](int port) { return is_own(port); })) continue;
     std::vector<double> known = impedances_of(junction, values_);
-    const double usual = usual_impedance(known);
+    const double own = near_impedance(usual.of(junction.waves.front()), known);
     for (double& value : known) {
-      if (!is_impedance(value)) value = usual;
+      if (!is_impedance(value)) value = own;
     }
     const bool alone = std::ranges::none_of(junction.waves, [&](int port) { return is_own(port); });
     for (std::size_t j = 0; j < known.size(); ++j) {
       if (is_own(junction.waves[j])) continue;
+      const int port = junction.waves[j];
       const double seen = alone || known.size() < 2
-                              ? 1.0
+                              ? 0.0
                               : seen_impedance(junction.dirac, known, static_cast<int>(j));
-      values_[at(junction.waves[j])] = is_impedance(seen) ? seen : 1.0;
+      values_[at(port)] = is_impedance(seen) ? seen : usual.of(port);
     }
   }
 }

@@ -99,7 +99,7 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
       for (const auto& entry : entries) found.H(entry.row(), entry.col()) += entry.value();
       return found;
     }
-    VectorXd ahead(n), back(n), moved = x, width(n);
+    VectorXd ahead(n), back(n), moved = x, width(n), terms = VectorXd::Zero(n);  // of ∂H/∂x
     for (int c = 0; c < n; ++c) {
       moved[c] = x[c] + wide[c];
       width[c] = moved[c];
@@ -109,8 +109,9 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
       physics.gradient(moved.data(), back.data());
       moved[c] = x[c];
       found.H.col(c) = (ahead - back) / width[c];
+      terms = terms.cwiseMax(ahead.cwiseAbs()).cwiseMax(back.cwiseAbs());
     }
-    const VectorXd terms = found.H.cwiseAbs() * (x.cwiseAbs() + wide);  // of ∂H/∂x
+    terms += found.H.cwiseAbs() * (x.cwiseAbs() + wide);
     found.rounding =
         8.0 * std::numeric_limits<double>::epsilon() * terms * width.cwiseInverse().transpose();
     return found;

@@ -75,13 +75,6 @@ bool VaryingPart::has_changed(const Subsystem& physics, std::span<const double> 
 
 namespace {
 
-/// A resistance that only its law knows has some slope.
-double nominal_slope(const Subsystem& part, int port) {
-  const double up = part.port_law(port, 1.0).value, down = part.port_law(port, -1.0).value;
-  const double slope = 0.5 * (up - down);
-  return slope > 0.0 && std::isfinite(slope) ? slope : 1.0;
-}
-
 class Search {
  public:
   Search(const System& system, const StateOf& state, const InputOf& input)
@@ -237,14 +230,18 @@ class Search {
     const Structure& there = structure.get();
     own.has_outputs = !physics->constant_structure() || there.G.nonZeros() > 0 ||
                       there.P.nonZeros() > 0 || there.inputs() > p;
+    // Of a resistance only S ⪰ 0 and its kernel matter: a switch that leaks beside a diode that conducts would, with their
+    // conductances, be a short circuit to rounding.
+    double resistance = 0.0;
+    for_ports(there.S, p,
+              [&](int, int, double value) { resistance = std::max(resistance, std::abs(value)); });
     for (const SparseMatrix* M : {&there.S, &there.N}) {
+      const double unit = M == &there.S ? resistance : 1.0;
       for_ports(*M, p, [&](int row, int column, double value) {
-        if (value != 0.0) own.D[at(row)].emplace_back(column, value);
+        if (value != 0.0) own.D[at(row)].emplace_back(column, value / unit);
       });
     }
-    for (int j = 0; physics->has_port_laws() && j < p; ++j) {
-      own.D[at(j)].emplace_back(j, nominal_slope(*physics, j));
-    }
+    for (int j = 0; physics->has_port_laws() && j < p; ++j) own.D[at(j)].emplace_back(j, 1.0);
     if (!physics->constant_structure()) {
       VaryingPart varying(number, *physics, there);
       if (varying.is_one()) found_.varying.push_back(std::move(varying));

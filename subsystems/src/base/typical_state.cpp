@@ -121,6 +121,13 @@ Reach reach_along(Line line, double typical_energy_J) {
   return found;
 }
 
+/// By which H changes so far from x.
+double energy_over(Line line, double reach) {
+  const auto middle = line.at(0.0), ahead = line.at(reach), back = line.at(-reach);
+  if (!middle || !ahead || !back) return 0.0;
+  return std::max(std::abs(ahead->value - middle->value), std::abs(back->value - middle->value));
+}
+
 bool is_inside(const StorageProbe& H, const std::vector<double>& x) {
   return Line(H, x, 0).at(0.0).has_value();
 }
@@ -132,24 +139,33 @@ double difference_step(double typical, double x) {
   return std::max(root * typical, root * root * std::abs(x));
 }
 
-std::vector<double> typical_sizes(const StorageProbe& H, const std::vector<double>& x) {
+TypicalSizes typical_sizes(const StorageProbe& H, const std::vector<double>& x) {
   const std::size_t n = x.size();
-  // The energy of states that have a size of their own is what the others have too.
-  double energy = kTypicalEnergy_J, logarithms = 0.0;
   std::vector<Reach> reach(n);
-  int sized = 0;
+  std::vector<double> of_H, of_x;  // energies
   for (std::size_t i = 0; i < n; ++i) {
-    reach[i] = reach_along(Line(H, x, i), energy);
-    if (!reach[i].steady || !(reach[i].energy_J > 0.0)) continue;
-    logarithms += std::log(reach[i].energy_J);
-    ++sized;
+    reach[i] = reach_along(Line(H, x, i), kTypicalEnergy_J);
+    if (reach[i].steady && reach[i].energy_J > 0.0) of_H.push_back(reach[i].energy_J);
+    if (reach[i].steady || x[i] == 0.0) continue;
+    const double change_J = energy_over(Line(H, x, i), std::abs(x[i]));
+    if (change_J > 0.0) of_x.push_back(change_J);
   }
-  if (sized > 0) energy = std::exp(logarithms / sized);
-  std::vector<double> size(n, 1.0);
+  // The energy of states that have a size is what the others have too.
+  const std::vector<double>& known = of_H.empty() ? of_x : of_H;
+  double energy = kTypicalEnergy_J, logarithms = 0.0;
+  for (const double own_J : known) logarithms += std::log(own_J);
+  if (!known.empty()) energy = std::exp(logarithms / static_cast<double>(known.size()));
+  TypicalSizes found{.of_states = std::vector<double>(n, 1.0),
+                     .is_of_H = std::vector<char>(n, 0),
+                     .is_arbitrary = known.empty()};
+  std::vector<double>& size = found.of_states;
   std::vector<bool> is_known(n, false);
   for (std::size_t i = 0; i < n; ++i) {
-    if (!reach[i].steady && x[i] == 0.0 && sized > 0) reach[i] = reach_along(Line(H, x, i), energy);
+    if (!reach[i].steady && x[i] == 0.0 && !known.empty()) {
+      reach[i] = reach_along(Line(H, x, i), energy);
+    }
     is_known[i] = reach[i].steady || x[i] != 0.0 || reach[i].energetic;
+    found.is_of_H[i] = reach[i].steady ? 1 : 0;
     if (reach[i].steady) {
       size[i] = *reach[i].steady;
     } else if (x[i] != 0.0) {
@@ -158,27 +174,28 @@ std::vector<double> typical_sizes(const StorageProbe& H, const std::vector<doubl
       size[i] = *reach[i].energetic;
     }
   }
-  if (n < 2) return size;
+  if (n < 2) return found;
 
   // What shows only where the other states are not at rest.
+  const std::vector<double> alone = size;
   std::vector<double> moved = x;
   double part = 0.5;
   for (int attempt = 0; attempt < 20; ++attempt, part *= 0.25) {
-    for (std::size_t i = 0; i < n; ++i) moved[i] = x[i] + part * size[i];
+    for (std::size_t i = 0; i < n; ++i) moved[i] = x[i] + part * alone[i];
     if (is_inside(H, moved)) break;
   }
-  std::vector<double> result = size;
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<double> others = moved;
     others[i] = x[i];
     const Reach seen = reach_along(Line(H, std::move(others), i), energy);
     if (seen.steady) {
-      result[i] = is_known[i] ? std::min(size[i], *seen.steady) : *seen.steady;
+      size[i] = is_known[i] ? std::min(alone[i], *seen.steady) : *seen.steady;
+      if (size[i] == *seen.steady) found.is_of_H[i] = 1;
     } else if (!is_known[i] && seen.energetic) {
-      result[i] = *seen.energetic;
+      size[i] = *seen.energetic;
     }
   }
-  return result;
+  return found;
 }
 
 }  // namespace portwave

@@ -22,7 +22,8 @@ std::vector<double> Subsystem::typical_state() const {
   if (is_linear()) return Component::typical_state();
   return typical_sizes({.value = [this](const double* at) { return storage(at); },
                         .gradient = [this](const double* at, double* g) { gradient(at, g); }},
-                       default_state());
+                       default_state())
+      .of_states;
 }
 
 void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {

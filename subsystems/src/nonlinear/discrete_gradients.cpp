@@ -91,7 +91,7 @@ double rounding_of_work(const StorageFunction& H, const double* x, const double*
   const int n = H.n;
   double sum = 0.0;
   if (H.gradient_terms != nullptr) {
-    double reach = 1.0;  // in typical states
+    double reach = H.least_reach;  // in typical states
     for (int i = 0; i < n; ++i) {
       const double size = std::max(std::abs(x[i]), std::abs(x_next[i]));
       reach = std::max(reach, size / H.typical_state[static_cast<std::size_t>(i)]);

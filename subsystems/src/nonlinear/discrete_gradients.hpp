@@ -15,6 +15,8 @@ struct StorageFunction {
   int n;
   /// Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state: what ∂H/∂xᵢ may have added up. Null: not known.
   const std::vector<double>* gradient_terms = nullptr;
+  /// Of the states, in typical ones, for which these are right: 0 where the typical state is any.
+  double least_reach = 1.0;
 
   double value(const double* x) const { return callbacks.value(x); }
   void gradient(const double* x, double* g) const { callbacks.gradient(x, g); }

@@ -93,6 +93,9 @@ class Validator {
         m_(signature.wave_size() + signature.input_size()),
         names_(variable_names(signature)) {}
 
+  /// Those that it filled in; empty where the caller gave them.
+  TypicalSizes& sizes() { return sizes_; }
+
   Issues defects() {
     const bool structure_is_sound = check_structure("", structure_);
     check_options();
@@ -103,8 +106,9 @@ class Validator {
     if (has_default && has_sizes_ && hamiltonian_.value && hamiltonian_.gradient) {
       if (is_in_domain_at_default()) {
         if (options_.typical_state.empty()) {
-          options_.typical_state =
+          sizes_ =
               typical_sizes({hamiltonian_.value, hamiltonian_.gradient}, start_of(options_, n_));
+          options_.typical_state = sizes_.of_states;
         }
         if (has_hessian_at_default()) check_storage();
         if (structure_is_sound && options_.structure_at) check_state_dependence();
@@ -317,14 +321,8 @@ class Validator {
   std::vector<std::string> names_;
   Issues issues_;
   bool has_sizes_ = true;  ///< the default state and the typical sizes can be computed with
+  TypicalSizes sizes_;     ///< empty where the caller gave them
 };
-
-/// Fills in the typical state.
-Signature checked(Signature signature, const Structure& structure, const Hamiltonian& hamiltonian,
-                  Options& options) {
-  throw_if_any(Validator(signature, structure, hamiltonian, options).defects());
-  return signature;
-}
 
 }  // namespace
 
@@ -340,18 +338,46 @@ std::string_view to_string(DiscreteGradient kind) {
   return "";
 }
 
+struct NonlinearPortHamiltonian::Checked {
+  Signature signature;
+  Structure structure;
+  Hamiltonian hamiltonian;
+  Options options;     // with a typical state
+  TypicalSizes sizes;  // empty where the caller gave them
+};
+
+NonlinearPortHamiltonian::Checked NonlinearPortHamiltonian::checked(Signature signature,
+                                                                    Structure structure,
+                                                                    Hamiltonian hamiltonian,
+                                                                    Options options) {
+  Validator validator(signature, structure, hamiltonian, options);
+  throw_if_any(validator.defects());
+  TypicalSizes sizes = std::move(validator.sizes());
+  return {std::move(signature), std::move(structure), std::move(hamiltonian), std::move(options),
+          std::move(sizes)};
+}
+
 NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structure structure,
                                                    Hamiltonian hamiltonian, Options options)
-    : Subsystem(checked(std::move(signature), structure, hamiltonian, options)),
-      structure_(std::move(structure)),
-      hamiltonian_(std::move(hamiltonian)),
-      options_(std::move(options)) {
-  const int n = this->signature().state_size();
-  std::vector<double> x = default_state(), g(x.size());
-  // Where H ends before that, it is about the default state.
+    : NonlinearPortHamiltonian(checked(std::move(signature), std::move(structure),
+                                       std::move(hamiltonian), std::move(options))) {}
+
+NonlinearPortHamiltonian::NonlinearPortHamiltonian(Checked own)
+    : Subsystem(std::move(own.signature)),
+      structure_(std::move(own.structure)),
+      hamiltonian_(std::move(own.hamiltonian)),
+      options_(std::move(own.options)),
+      least_reach_(own.sizes.is_arbitrary ? 0.0 : 1.0) {
+  const int n = signature().state_size();
+  const std::vector<double> home = default_state();
+  std::vector<double> x = home, g(x.size());
+  // Where H has a size, its terms are those there; else they grow with the states. Where H ends before that, they
+  // are those at the default state.
   for (const double share : {1.0, 0.0}) {
-    for (int i = 0; i < n; ++i)
-      x[at(i)] = default_state()[at(i)] + share * options_.typical_state[at(i)];
+    for (int i = 0; i < n; ++i) {
+      const bool has_size = own.sizes.is_of_H.empty() || own.sizes.is_of_H[at(i)] != 0;
+      x[at(i)] = home[at(i)] + (has_size ? share * options_.typical_state[at(i)] : 0.0);
+    }
     if (!is_in_domain(hamiltonian_, x)) continue;
     storage_terms_J_ = std::abs(hamiltonian_.value(x.data()));
     hamiltonian_.gradient(x.data(), g.data());
@@ -363,7 +389,7 @@ NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structur
 
 StorageFunction NonlinearPortHamiltonian::storage_function() const {
   return {hamiltonian_, options_.typical_state, signature().state_size(),
-          gradient_terms_.empty() ? nullptr : &gradient_terms_};
+          gradient_terms_.empty() ? nullptr : &gradient_terms_, least_reach_};
 }
 
 /// Of a Hessian that fails there nothing is known.

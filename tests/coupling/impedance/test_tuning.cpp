@@ -444,5 +444,40 @@ TEST(Names, OfMethodsAndRules) {
   EXPECT_EQ(to_string(ImpedanceKind::automatic), "auto");
 }
 
+/// Capacitors behind resistors, tied by transformers that have no impedance of their own.
+System behind_transformers(double ohm) {
+  SystemBuilder builder;
+  for (const int i : {0, 1}) {
+    const std::string own = std::to_string(i);
+    builder.add("c" + own, make_part("capacitor", {{"capacitance_F", (1.0 + i) / ohm}}));
+    builder.add("r" + own, make_part("resistor", {{"resistance_ohm", (2.0 + i) * ohm}}));
+    builder.add("t" + own, make_part("electrical_transformer", {{"ratio", 1.0}}));
+    builder.join(joint::CommonFlow{},
+                 {"c" + own + ".terminals", "r" + own + ".terminals", "t" + own + ".primary"});
+  }
+  builder.add("between", make_part("electrical_transformer", {{"ratio", 2.0}}));
+  builder.connect("t0.secondary", "between.primary");
+  builder.connect("between.secondary", "t1.secondary");
+  return builder.build();
+}
+
+// Where no part of a joint has a match, the impedance is of the size of others: no unit is better than another.
+TEST(Tuning, ImpedancesWithoutAMatchHaveTheUnitsOfOthers) {
+  for (const ImpedanceKind kind : {ImpedanceKind::matched, ImpedanceKind::leaf}) {
+    const auto of = [kind](double ohm) {
+      const System system = behind_transformers(ohm);
+      return tune_impedance(PortResponses(system, 0.01), kind).by_port;
+    };
+    const std::vector<double> one = of(1.0);
+    for (const double unit : {0x1p-30, 0x1p-10, 0x1p20, 0x1p30}) {
+      const std::vector<double> other = of(unit);
+      ASSERT_EQ(other.size(), one.size());
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        EXPECT_NEAR(other[i] / (unit * one[i]), 1.0, 1e-12) << i << " " << unit;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace portwave::test_tuning

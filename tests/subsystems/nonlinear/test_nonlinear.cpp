@@ -487,5 +487,38 @@ TEST(NonlinearPart, ItsNewtonBudgetReachesItsBatch) {
   }
 }
 
+/// H = H₀ V(x/x₀) + φ²/2, which is computed from terms of H₀ where V has a size, and from those of its state else.
+TEST(NonlinearSizes, TermsAreThoseOfTheLawInItsOwnUnits) {
+  for (const double H_0 : kEnergySizes) {
+    const auto terms = [&](const std::function<double(double)>& V,
+                           const std::function<double(double)>& slope, double start) {
+      Structure s = Structure::zero(2, 1);
+      s.J.insert(0, 1) = 1.0;
+      s.J.insert(1, 0) = -1.0;
+      s.G.insert(1, 0) = 1.0;
+      return NonlinearPortHamiltonian(
+                 {"own", {{"x", "-"}, {"phi", "-"}}, {{"end", Causality::effort_in}}, {}},
+                 std::move(s),
+                 {.value = [=](const double* x) { return H_0 * (V(x[0]) + 0.5 * x[1] * x[1]); },
+                  .gradient =
+                      [=](const double* x, double* g) {
+                        g[0] = H_0 * slope(x[0]);
+                        g[1] = H_0 * x[1];
+                      },
+                  .hessian = {}},
+                 {.default_state = {start, 0.0}})
+          .storage_terms();
+    };
+    const auto square = [](double q) { return 0.5 * q * q; };
+    const auto line = [](double q) { return q; };
+    EXPECT_EQ(terms(square, line, 0.0), 0.0) << H_0;
+    EXPECT_NEAR(terms(square, line, 3.0) / H_0, 13.5, 1e-9) << H_0;
+    const double bent = terms([](double q) { return 1.0 - std::cos(q); },
+                              [](double q) { return std::sin(q); }, 1e-9);
+    EXPECT_GT(bent, 0.1 * H_0);
+    EXPECT_LT(bent, 1e4 * H_0);
+  }
+}
+
 }  // namespace
 }  // namespace portwave::test_nonlinear

@@ -18,17 +18,24 @@ struct StorageProbe {
   std::function<void(const double* x, double* g)> gradient;  ///< ∇H(x), n doubles
 };
 
-/// Typical sizes s > 0 of the states near x, in their own units, from H alone. For each state the
-/// first of these that there is:
+/// How large the states of a part usually are.
+struct TypicalSizes {
+  std::vector<double> of_states;  ///< > 0, in their own units
+  std::vector<char> is_of_H;      ///< 1 for the first kind below, where H itself has a size
+  bool is_arbitrary = false;      ///< H has no size, and x is 0
+};
+
+/// Typical sizes of the states near x, from H alone. For each state the first of these that there is:
 ///   - the reach at which ∂H/∂xᵢ stops growing as the power of the reach that it grows with from
 ///     the shortest reaches on: where a spring hardens, a sine bends, a capacitor saturates, H ends;
 ///     the other states being at x, and again at half their own typical size from x, whichever is less;
 ///   - |xᵢ|;
-///   - the reach that changes H by the energy that states of the first kind have at theirs, else by 1 J;
+///   - the reach that changes H by the energy that states of the first kind have at theirs, else those of the
+///     second, else by 1 J;
 ///   - 1.
 /// Right to a factor of ten at best. Cost: some hundred evaluations of ∇H per state. Exceptions of the
 /// callbacks are not passed on.
-std::vector<double> typical_sizes(const StorageProbe& H, const std::vector<double>& x);
+TypicalSizes typical_sizes(const StorageProbe& H, const std::vector<double>& x);
 
 /// A central difference quotient beside the same with twice the step. Their disagreement measures
 /// the truncation error, so that only a real mismatch with a derivative counts.

@@ -85,7 +85,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   std::vector<double> default_state() const override;
   std::vector<double> typical_state() const override { return options_.typical_state; }
   double storage(const double* x) const override;
-  /// |H| + Σ|∂H/∂xᵢ xᵢ| at the typical state: the terms of a callback are unknown.
+  /// |H| + Σ|∂H/∂xᵢ xᵢ| at the default state, or as far from it as H has a size: the terms of a callback are unknown.
   double storage_terms() const override { return storage_terms_J_; }
   void gradient(const double* x, double* g) const override;
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
@@ -102,6 +102,10 @@ class NonlinearPortHamiltonian : public Subsystem {
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
+  struct Checked;
+  static Checked checked(Signature signature, Structure structure, Hamiltonian hamiltonian,
+                         Options options);
+  explicit NonlinearPortHamiltonian(Checked own);
   detail::StorageFunction storage_function() const;
   void find_gradient_terms(const std::vector<double>& x);
 
@@ -111,6 +115,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   double storage_terms_J_ = 0.0;
   std::vector<double>
       gradient_terms_;  ///< Σⱼ|∂²H/∂xᵢ∂xⱼ xⱼ| at the typical state; empty: not known
+  double least_reach_;  ///< of the states, in typical ones, for which these are right
 };
 
 }  // namespace portwave
