@@ -181,11 +181,6 @@ void Instance::adjoint_derivative(std::span<const Reference> unknowns,
   std::ranges::copy(run_.adjoint_derivative(places(unknowns), places(knowns), seed), out);
 }
 
-void Instance::enter_initialisation(double start_s) {
-  run_.set_start(start_s);
-  mode = kInitialising;
-}
-
 void Instance::exit_initialisation() {
   run_.begin();
   mode = kStepping;

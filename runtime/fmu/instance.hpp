@@ -98,7 +98,6 @@ class Instance {
                               double* out);
   void adjoint_derivative(std::span<const Reference> unknowns, std::span<const Reference> knowns,
                           std::span<const double> seed, double* out);
-  void enter_initialisation(double start_s);
   void exit_initialisation();
   void terminate();
   void reset();

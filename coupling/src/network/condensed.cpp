@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "network/elimination.hpp"
 #include "network/port_gains.hpp"
 #include "portwave/subsystems/matrices/sparse_entries.hpp"
 
@@ -17,17 +18,6 @@ SparseMatrix identity(int n) {
   SparseMatrix m(n, n);
   m.setIdentity();
   return m;
-}
-
-bool is_identity(const SparseMatrix& m) {
-  double diagonal = 0.0;
-  for (int j = 0; j < m.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
-      if (it.row() == j ? it.value() != 1.0 : it.value() != 0.0) return false;
-      if (it.row() == j) diagonal += 1.0;
-    }
-  }
-  return diagonal == static_cast<double>(m.rows());
 }
 
 /// The largest |entry|.
@@ -111,7 +101,7 @@ void CondensedSystem::find_offsets() {
     block.part = static_cast<int>(i);
     block.first = size_;
     block.size = n;
-    block.is_descriptor = form.E != nullptr && !is_identity(*form.E);
+    block.is_descriptor = form.E != nullptr && !elimination::is_identity(*form.E);
     block.is_active = physics.is_active();
     block.E = block.is_descriptor ? *form.E : identity(n);
     block.J = s.J;

@@ -40,6 +40,17 @@ inline SparseMatrix without_rounding(const SparseMatrix& value, const SparseMatr
   return matrix(value.rows(), value.cols(), entries);
 }
 
+inline bool is_identity(const SparseMatrix& m) {
+  double diagonal = 0.0;
+  for (int j = 0; j < m.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
+      if (it.row() == j ? it.value() != 1.0 : it.value() != 0.0) return false;
+      if (it.row() == j) diagonal += 1.0;
+    }
+  }
+  return diagonal == static_cast<double>(m.rows());
+}
+
 inline SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
   return without_rounding(a * b, a.cwiseAbs() * b.cwiseAbs());
 }

@@ -1,10 +1,8 @@
 #include "live/live_feed.hpp"
 
 #include <algorithm>
-#include <new>
 #include <ostream>
 #include <sys/ioctl.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -126,19 +124,8 @@ LiveFeed::LiveFeed(std::ostream& err, Show show, std::string title, std::int64_t
       page_(page),
       start_(Clock::now()),
       remaining_(steps > 0 ? std::max<std::int64_t>(steps - first, 1) : kShares, 1) {
-  const SignalsBlocked blocked;
-  try {
-    ticker_ = std::thread([this] {
-      try {
-        run();
-      } catch (const std::bad_alloc&) {
-        // The main thread will find out, and says so.
-      }
-    });
-  } catch (const std::system_error&) {
-    // The system gives no thread: nothing is shown.
-    wanted_ = false;
-  }
+  ticker_ = thread_to_show([this] { run(); });
+  if (!ticker_.joinable()) wanted_ = false;
 }
 
 void LiveFeed::take(const Stepper& stepper, const StepReport& report) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <csignal>
+#include <new>
+#include <system_error>
+#include <thread>
 
 namespace portwave::cli {
 
@@ -20,5 +23,22 @@ class SignalsBlocked {
  private:
   sigset_t before_ = {};
 };
+
+/// A thread that shows something. Of memory that is out the main thread will find out, and says so. Empty where the
+/// system gives no thread: nothing is shown.
+template <class Run>
+std::thread thread_to_show(Run run) {
+  const SignalsBlocked blocked;
+  try {
+    return std::thread([run] {
+      try {
+        run();
+      } catch (const std::bad_alloc&) {
+      }
+    });
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
 
 }  // namespace portwave::cli

@@ -1,10 +1,8 @@
 #include "live/status_line.hpp"
 
 #include <algorithm>
-#include <new>
 #include <ostream>
 #include <sys/ioctl.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -43,19 +41,7 @@ std::string shortened(const std::string& text, std::size_t width) {
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 StatusLine::StatusLine(std::ostream& err, bool live) : err_(err), start_(Clock::now()) {
-  if (!live) return;
-  const SignalsBlocked blocked;
-  try {
-    ticker_ = std::thread([this] {
-      try {
-        run();
-      } catch (const std::bad_alloc&) {
-        // The main thread will find out, and says so.
-      }
-    });
-  } catch (const std::system_error&) {
-    // The system gives no thread: there is no line.
-  }
+  if (live) ticker_ = thread_to_show([this] { run(); });
 }
 
 void StatusLine::show(const Phase& phase) {

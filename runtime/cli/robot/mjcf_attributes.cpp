@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -101,13 +100,6 @@ Eigen::Vector3d MjcfAttributes::vector(const Element& one, const char* name,
                                        const Eigen::Vector3d& filler) {
   const auto given = reals(one, name, 3);
   return given ? Eigen::Vector3d((*given)[0], (*given)[1], (*given)[2]) : filler;
-}
-
-bool MjcfAttributes::has_turn(const Element& one) {
-  for (const char* const name : {"quat", "axisangle", "euler", "xyaxes", "zaxis"}) {
-    if (text(one, name)) return true;
-  }
-  return false;
 }
 
 Eigen::Matrix3d MjcfAttributes::turn(const Element& one) {

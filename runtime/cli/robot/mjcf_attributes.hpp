@@ -26,7 +26,6 @@ class MjcfAttributes : protected XmlReader {
   Eigen::Vector3d vector(const Element& one, const char* name, const Eigen::Vector3d& filler);
   /// By quat, axisangle, euler, xyaxes or zaxis.
   Eigen::Matrix3d turn(const Element& one);
-  bool has_turn(const Element& one);
   double in_radians(double angle) const { return is_degrees_ ? angle * kDegree : angle; }
 
   static constexpr double kDegree = 0.017453292519943295;

@@ -3,7 +3,6 @@
 #include "robot/xml_reader.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,12 +1,8 @@
 #include "portwave/runtime/study/delay_study.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 

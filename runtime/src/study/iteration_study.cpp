@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <Eigen/Core>
 #include <fmt/format.h>

@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <span>
 #include <unsupported/Eigen/MatrixFunctions>
 #include <utility>
 

@@ -317,12 +317,10 @@ StepperOptions StepComparison::finer_options() const {
     refine(options);
     return options;
   }
-  if (options.signals != nullptr && options.signals_every_s == 0.0 &&
-      !has_unasked_rate(options, true)) {
-    options.signals_every_s = options.step_s;
-  }
   if (has_unasked_rate(options, true)) {
     options.signals = std::make_shared<const SignalGraph>(options.signals->at_half_steps());
+  } else if (options.signals != nullptr && options.signals_every_s == 0.0) {
+    options.signals_every_s = options.step_s;
   }
   refine(options);
   options.method = method_of_kind(scenario_, options.method.kind(), options.step_s);

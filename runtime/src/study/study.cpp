@@ -5,8 +5,6 @@
 #include <limits>
 #include <map>
 #include <new>
-#include <optional>
-#include <span>
 #include <stdexcept>
 #include <unistd.h>
 

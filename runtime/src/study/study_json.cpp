@@ -1,7 +1,6 @@
 #include "portwave/runtime/study/study_json.hpp"
 
 #include <cstddef>
-#include <string_view>
 #include <utility>
 
 #include "portwave/runtime/output/summary.hpp"

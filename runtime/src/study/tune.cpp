@@ -1,8 +1,6 @@
 #include "portwave/runtime/study/tune.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/workspace.hpp"

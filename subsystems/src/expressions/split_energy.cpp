@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "expressions/divided_difference.hpp"
 #include "nonlinear/discrete_gradients.hpp"

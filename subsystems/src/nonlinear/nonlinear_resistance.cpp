@@ -1,7 +1,6 @@
 #include "portwave/subsystems/nonlinear/nonlinear_resistance.hpp"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>

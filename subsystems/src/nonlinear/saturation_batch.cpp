@@ -1,7 +1,6 @@
 #include "nonlinear/saturation_batch.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "portwave/subsystems/nonlinear/switch_steps.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "portwave/subsystems/nonlinear/ideal_switch.hpp"
 

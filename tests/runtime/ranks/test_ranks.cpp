@@ -312,21 +312,23 @@ TEST(Ranks, SendWhatTheorySays) {
   EXPECT_EQ(middle.gathers, start.gathers + 4);
 }
 
-TEST(Ranks, GoBackToASnapshot) {
-  const System system = testing::chain_of_blocks(24, 3);
-  const StepperOptions options = options_of(methods()[4].method);
-  std::vector<double> first, second, alone;
+/// The interface after twelve more steps.
+std::vector<double> twelve_on(Stepper& stepper) {
+  std::vector<double> out;
+  stepper.step(12);
+  testing::append_interface(stepper, out);
+  return out;
+}
+
+/// A snapshot that ranks take after five steps, and what twelve more lead to: before they go back to it, after that,
+/// and in one process that starts from it.
+struct GoneBack {
+  std::vector<double> first, second, resumed;
+};
+GoneBack go_back(const System& system, const StepperOptions& options, int ranks) {
+  GoneBack out;
   std::vector<std::byte> bytes;
-  const auto drive = [](Stepper& stepper, std::vector<double>& out) {
-    stepper.step(12);
-    testing::append_interface(stepper, out);
-  };
-  {
-    Stepper stepper(system, options);
-    stepper.step(5);
-    drive(stepper, alone);
-  }
-  ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
+  ThreadRanks::run(ranks, [&](const std::shared_ptr<Ranks>& own) {
     StepperOptions shared = options;
     shared.ranks = own;
     Stepper stepper(system, shared);
@@ -334,18 +336,27 @@ TEST(Ranks, GoBackToASnapshot) {
     stepper.step(5);
     const Snapshot snapshot = stepper.snapshot();
     bytes = snapshot.to_bytes();
-    drive(stepper, first);
+    out.first = twelve_on(stepper);
     stepper.restore(snapshot);
-    drive(stepper, second);
+    out.second = twelve_on(stepper);
   });
-  EXPECT_TRUE(testing::same_bits(first, alone));
-  EXPECT_TRUE(testing::same_bits(second, alone));
-  // It is good for any number of ranks. (Its bytes may differ in what lies between members.)
-  std::vector<double> resumed;
   Stepper stepper(system, options);
   stepper.restore(Snapshot::from_bytes(bytes));
-  drive(stepper, resumed);
-  EXPECT_TRUE(testing::same_bits(resumed, alone));
+  out.resumed = twelve_on(stepper);
+  return out;
+}
+
+TEST(Ranks, GoBackToASnapshot) {
+  const System system = testing::chain_of_blocks(24, 3);
+  const StepperOptions options = options_of(methods()[4].method);
+  Stepper stepper(system, options);
+  stepper.step(5);
+  const std::vector<double> alone = twelve_on(stepper);
+  const GoneBack shared = go_back(system, options, 3);
+  EXPECT_TRUE(testing::same_bits(shared.first, alone));
+  EXPECT_TRUE(testing::same_bits(shared.second, alone));
+  // It is good for any number of ranks. (Its bytes may differ in what lies between members.)
+  EXPECT_TRUE(testing::same_bits(shared.resumed, alone));
 }
 
 // Whether substeps are looked at differs by the number of ranks.
@@ -359,29 +370,9 @@ TEST(Ranks, GoBackWherePartsHaveSubstepsBesideADiode) {
     "couplings": [{"kind": "common_effort", "ports": ["c.terminals", "d.terminals", "r.terminals"]}],
     "method": {"kind": "auto"}})",
                                       "ranks.json", ".");
-  std::vector<std::byte> bytes;
-  std::vector<double> first, second, resumed;
-  const auto drive = [](Stepper& stepper, std::vector<double>& out) {
-    stepper.step(12);
-    testing::append_interface(stepper, out);
-  };
-  ThreadRanks::run(2, [&](const std::shared_ptr<Ranks>& ranks) {
-    StepperOptions shared = own.options;
-    shared.ranks = ranks;
-    Stepper stepper(own.system, shared);
-    if (ranks->rank() != 0) return RankedStepper(stepper).follow();
-    stepper.step(5);
-    const Snapshot snapshot = stepper.snapshot();
-    bytes = snapshot.to_bytes();
-    drive(stepper, first);
-    stepper.restore(snapshot);
-    drive(stepper, second);
-  });
-  EXPECT_TRUE(testing::same_bits(first, second));
-  Stepper stepper(own.system, own.options);
-  stepper.restore(Snapshot::from_bytes(bytes));
-  drive(stepper, resumed);
-  EXPECT_TRUE(std::ranges::all_of(resumed, [](double wave) { return std::isfinite(wave); }));
+  const GoneBack shared = go_back(own.system, own.options, 2);
+  EXPECT_TRUE(testing::same_bits(shared.first, shared.second));
+  EXPECT_TRUE(std::ranges::all_of(shared.resumed, [](double wave) { return std::isfinite(wave); }));
 }
 
 TEST(Ranks, TakeInputsFromTheFirst) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "network/elimination.hpp"
 #include "network/port_gains.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
@@ -17,17 +18,6 @@
 namespace portwave {
 namespace {
 namespace network_form {
-
-bool is_identity(const SparseMatrix& m) {
-  double diagonal = 0.0;
-  for (int j = 0; j < m.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
-      if (it.row() == j ? it.value() != 1.0 : it.value() != 0.0) return false;
-      if (it.row() == j) diagonal += 1.0;
-    }
-  }
-  return diagonal == static_cast<double>(m.rows());
-}
 
 /// Without what is round-off beside `size`, the sum of the terms that an entry was made of.
 SparseMatrix beyond_rounding(const SparseMatrix& m, const SparseMatrix& size) {
@@ -70,7 +60,7 @@ NetworkForm::NetworkForm(const System& system, const Method& method)
                        in_quotes(part.name), physics.signature().type, method.name, kWaves)});
     }
     const LinearForm form = physics.linear_form();
-    if (form.E != nullptr && !network_form::is_identity(*form.E)) {
+    if (form.E != nullptr && !elimination::is_identity(*form.E)) {
       issues.push_back(
           {where, fmt::format("subsystem {} is a descriptor part, d/dt(Ex), and {} need its states "
                               "themselves{}",

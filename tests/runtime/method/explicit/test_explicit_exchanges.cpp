@@ -16,11 +16,14 @@
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 #include <portwave/subsystems/catalogue/parts.hpp>
 
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 #include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_explicit_exchanges {
 namespace {
+
+using testing::all_states;
 
 constexpr SplittingKind kKinds[] = {SplittingKind::kick_drift, SplittingKind::taylor};
 
@@ -45,15 +48,6 @@ System oscillator(const LinearOscillatorParameters& parameters, std::vector<doub
   return builder.build();
 }
 
-std::vector<double> whole(const Stepper& stepper) {
-  std::vector<double> all;
-  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
-    const auto x = stepper.state(part);
-    all.insert(all.end(), x.begin(), x.end());
-  }
-  return all;
-}
-
 double most_apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
@@ -70,10 +64,10 @@ TEST(ExplicitExchanges, APartIsAnotherOneFromThenOn) {
       Stepper stepper(oscillator(soft(), {0.1, -0.2}), options);
       Stepper untouched(oscillator(soft(), {0.1, -0.2}), options);
       stepper.run_until(1.0);
-      const std::vector<double> at_change = whole(stepper);
+      const std::vector<double> at_change = all_states(stepper);
       const EnergyTotals before = stepper.energy();
       stepper.set_component(0, linear_oscillator(stiff));
-      EXPECT_EQ(whole(stepper), at_change) << "states carry on";
+      EXPECT_EQ(all_states(stepper), at_change) << "states carry on";
       const EnergyTotals after = stepper.energy();
       const double more_J = 0.5 * 650.0 * at_change[0] * at_change[0];
       EXPECT_NEAR(after.supplied_J - before.supplied_J, more_J, 1e-13);
@@ -87,20 +81,20 @@ TEST(ExplicitExchanges, APartIsAnotherOneFromThenOn) {
       Stepper expected(oscillator(stiff, at_change), of_expected);
       expected.run_until(2.0);
       const double same = chosen ? 1e-7 : 1e-12;
-      EXPECT_LT(most_apart(whole(stepper), whole(expected)), same) << chosen;
-      EXPECT_GT(most_apart(whole(stepper), whole(untouched)), 1e-2) << "control";
+      EXPECT_LT(most_apart(all_states(stepper), all_states(expected)), same) << chosen;
+      EXPECT_GT(most_apart(all_states(stepper), all_states(untouched)), 1e-2) << "control";
       const EnergyTotals end = stepper.energy();
       EXPECT_NEAR(end.final_J + end.tank_J - end.initial_J, end.supplied_J - end.dissipated_J,
                   1e-12);
       EXPECT_NEAR(end.dissipated_J, before.dissipated_J, 1e-14) << "nothing damps any more";
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
 
-      const std::vector<double> at_end = whole(stepper);
+      const std::vector<double> at_end = all_states(stepper);
       Stepper other(oscillator(soft(), {0.1, -0.2}), options);
       for (Stepper* again : {&stepper, &other}) {
         again->restore(snapshot);
         again->run_until(2.0);
-        EXPECT_EQ(whole(*again), at_end) << "a snapshot holds the exchange";
+        EXPECT_EQ(all_states(*again), at_end) << "a snapshot holds the exchange";
       }
     }
   }
@@ -124,12 +118,12 @@ TEST(ExplicitExchanges, APartThatDoesNotFitIsRefusedAndNothingHasChanged) {
   EXPECT_THROW(stepper.set_component(1, contact(30.0, 0.4)), ConfigError);
   stepper.run_until(1.0);
   untouched.run_until(1.0);
-  EXPECT_EQ(whole(stepper), whole(untouched));
+  EXPECT_EQ(all_states(stepper), all_states(untouched));
   EXPECT_EQ(stepper.energy().supplied_J, untouched.energy().supplied_J);
   Stepper other(made(), options);
   other.set_component(1, contact(50.0, 0.0));
   other.run_until(1.0);
-  EXPECT_NE(whole(other), whole(untouched)) << "control: one that fits is taken";
+  EXPECT_NE(all_states(other), all_states(untouched)) << "control: one that fits is taken";
 }
 
 /// A swinging mass; a spring of `stiffness` hangs on it with a free end, unless that is 0.
@@ -242,7 +236,7 @@ TEST(ExplicitExchanges, SignalsDriveParametersAsWithWaves) {
     stepper.run_until(3.0);
     const EnergyTotals end = stepper.energy();
     EXPECT_NEAR(end.final_J + end.tank_J - end.initial_J, end.supplied_J - end.dissipated_J, 1e-9);
-    return whole(stepper);
+    return all_states(stepper);
   };
   const auto expected = run(R"({"kind": "auto", "stages": 3})", "");
   const auto steady = run(R"({"kind": "auto", "stages": 3})", "", R"("1")");
@@ -277,7 +271,7 @@ TEST(ExplicitExchanges, ReplicasChooseTheirOwnSteps) {
       for (int n = 1; n <= 8; ++n) stepper.run_until(n * options.step_s);
       std::vector<double> x(2);
       ensemble.get_state(r, x);
-      EXPECT_EQ(x, whole(stepper)) << r;
+      EXPECT_EQ(x, all_states(stepper)) << r;
       EXPECT_GT(stepper.step_index(), 8) << "they choose their sizes";
       EXPECT_NE(x, before) << "control: the inputs of replicas differ";
       before = x;

@@ -10,7 +10,7 @@
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/step/stepper.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
 #include "support/systems/linear_networks.hpp"
 #include "support/systems/systems.hpp"
 

@@ -14,7 +14,7 @@
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
-#include "runtime/method/substep_runs.hpp"
+#include "runtime/method/stages/substep_runs.hpp"
 #include "support/energy_laws.hpp"
 #include "support/systems/descriptor_parts.hpp"
 #include "support/systems/nonlinear_parts.hpp"

@@ -10,6 +10,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
+#include "runtime/method/states_of_stepper.hpp"
 #include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_auto_explicit_steps {
@@ -43,14 +44,6 @@ Scenario chains(const std::string& method, const std::string& time, double dampi
       "chains.json", ".");
 }
 
-std::vector<double> whole(const Stepper& stepper) {
-  std::vector<double> all;
-  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
-    for (const double value : stepper.state(part)) all.push_back(value);
-  }
-  return all;
-}
-
 std::string remarks_of(const Scenario& scenario) {
   return Stepper(scenario.system, scenario.options).remarks();
 }
@@ -64,7 +57,7 @@ void expect_taken(const Scenario& chosen, const Splitting& method, const std::st
   taken.run_until(chosen.end_s);
   EXPECT_EQ(taken.waves(), nullptr) << taken.remarks();
   EXPECT_NE(taken.remarks().find(said), std::string::npos) << taken.remarks();
-  EXPECT_EQ(whole(taken), whole(own)) << said;
+  EXPECT_EQ(testing::all_states(taken), testing::all_states(own)) << said;
 }
 
 void expect_waves(const Scenario& scenario, const std::vector<std::string>& said) {
@@ -110,7 +103,7 @@ TEST(AutoExplicitSteps, ChosenStepsNeedNoStages) {
   own.run_until(3.0);
   taken.run_until(3.0);
   EXPECT_EQ(taken.waves(), nullptr) << taken.remarks();
-  EXPECT_EQ(whole(taken), whole(own));
+  EXPECT_EQ(testing::all_states(taken), testing::all_states(own));
   EXPECT_NE(taken.remarks().find("auto: kicks and drifts, as"), std::string::npos);
   EXPECT_NE(taken.remarks().find("is not linear"), std::string::npos) << taken.remarks();
   EXPECT_NE(Stepper(chains(R"({"kind": "auto"})", kChosen).system,

@@ -19,7 +19,7 @@
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "network/block_groups.hpp"
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
 #include "support/systems/linear_networks.hpp"
 #include "support/systems/systems.hpp"
 #include "support/trace.hpp"

@@ -9,38 +9,23 @@
 
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 #include "support/systems/linear_networks.hpp"
 #include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_taylor_runs {
 namespace {
 
+using testing::all_states;
 using testing::refused;
+using testing::states_and_ports;
 
 StepperOptions options_of(double step_s, int order = 16) {
   StepperOptions options;
   options.step_s = step_s;
   options.method = Splitting{.kind = SplittingKind::taylor, .order = order};
   return options;
-}
-
-std::vector<double> states(const Stepper& stepper) {
-  std::vector<double> all;
-  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
-    const auto x = stepper.state(part);
-    all.insert(all.end(), x.begin(), x.end());
-  }
-  return all;
-}
-
-std::vector<double> whole(const Stepper& stepper) {
-  std::vector<double> all = states(stepper);
-  for (int port = 0; port < static_cast<int>(stepper.system().scalar_ports().size()); ++port) {
-    all.push_back(stepper.effort(port));
-    all.push_back(stepper.flow(port));
-  }
-  return all;
 }
 
 TEST(TaylorRuns, KeepTheLedgerAndTheCertificate) {
@@ -100,13 +85,13 @@ TEST(TaylorRuns, GoOnFromASnapshotBitByBit) {
     stepper.step(10);
     const Snapshot snapshot = stepper.snapshot();
     stepper.step(10);
-    const std::vector<double> expected = whole(stepper);
+    const std::vector<double> expected = states_and_ports(stepper);
     const double stored_J = stepper.energy().final_J;
     stepper.restore(snapshot);
     stepper.step(9);
-    EXPECT_NE(whole(stepper), expected) << "control";
+    EXPECT_NE(states_and_ports(stepper), expected) << "control";
     stepper.step();
-    EXPECT_EQ(whole(stepper), expected);
+    EXPECT_EQ(states_and_ports(stepper), expected);
     EXPECT_EQ(stepper.energy().final_J, stored_J);
   }
 }
@@ -116,7 +101,7 @@ TEST(TaylorRuns, TakeAShorterStepAtTheEnd) {
   constexpr double kEnd_s = 2.1e-3, kNext_s = 2.7e-3;
   Stepper stepper(system, options_of(6e-4)), fine(system, options_of(1.5e-4));
   const auto apart = [&] {
-    const std::vector<double> own = states(stepper), other = states(fine);
+    const std::vector<double> own = all_states(stepper), other = all_states(fine);
     double worst = 0.0;
     for (std::size_t i = 0; i < own.size(); ++i) {
       worst = std::max(worst, std::abs(own[i] - other[i]));
@@ -161,12 +146,12 @@ TEST(FourthOrderSplittingRuns, HoldTheCertificateAndGoOnFromASnapshot) {
   stepper.step(128);
   EXPECT_NEAR(stepper.energy().dissipated_J, .2430862436138385, 1e-6);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
-  const std::vector<double> expected = whole(stepper);
+  const std::vector<double> expected = states_and_ports(stepper);
   stepper.restore(snapshot);
   stepper.step(127);
-  EXPECT_NE(whole(stepper), expected) << "control";
+  EXPECT_NE(states_and_ports(stepper), expected) << "control";
   stepper.step();
-  EXPECT_EQ(whole(stepper), expected);
+  EXPECT_EQ(states_and_ports(stepper), expected);
   EXPECT_NE(stepper.method().reason.find("no step of this size creates energy"), std::string::npos);
 }
 

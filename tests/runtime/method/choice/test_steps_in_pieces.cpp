@@ -16,9 +16,12 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 
 namespace portwave::test_steps_in_pieces {
 namespace {
+
+using testing::go_on;
 
 Scenario scenario(const std::string& parts, const std::string& couplings, double step_s, int stages,
                   const std::string& integrator = "auto") {
@@ -69,26 +72,6 @@ Scenario sliding(double step_s, int stages, const std::string& integrator) {
 double open_J(const StepLedger& e) {
   return e.changed_J - e.supplied_J + e.dissipated_J + e.numerical_dissipation_J + e.mismatch_J +
          e.impact_J;
-}
-
-std::vector<double> states_of(const Stepper& stepper) {
-  std::vector<double> out;
-  for (int i = 0; i < static_cast<int>(stepper.system().parts().size()); ++i) {
-    const auto own = stepper.state(i);
-    out.insert(out.end(), own.begin(), own.end());
-  }
-  const EnergyTotals e = stepper.energy();
-  out.insert(out.end(), {e.final_J, e.dissipated_J, e.numerical_dissipation_J, e.mismatch_J});
-  return out;
-}
-
-std::vector<std::vector<double>> go_on(Stepper& stepper, int steps) {
-  std::vector<std::vector<double>> out;
-  for (int n = 0; n < steps; ++n) {
-    stepper.step();
-    out.push_back(states_of(stepper));
-  }
-  return out;
 }
 
 // SciPy, Radau at 1e-11: C v' = -Is (exp(v/(n VT)) - 1) - v/R.
@@ -250,13 +233,13 @@ TEST(StepsInPieces, WhatFailsWithinPiecesLeavesTheStepBefore) {
                                 "pieces.json", ".");
   Stepper stepper(own.system, own.options);
   stepper.step(3);
-  const auto before = states_of(stepper);
+  const auto before = testing::states_and_energies(stepper);
   EXPECT_THROW(stepper.step(), StepError);
   EXPECT_EQ(stepper.step_index(), 3);
   EXPECT_EQ(stepper.time_s(), 3 * 1e-4);
-  EXPECT_EQ(states_of(stepper), before);
+  EXPECT_EQ(testing::states_and_energies(stepper), before);
   EXPECT_THROW(stepper.step(), StepError);  // again, from the same state
-  EXPECT_EQ(states_of(stepper), before);
+  EXPECT_EQ(testing::states_and_energies(stepper), before);
 }
 
 /// Two capacitors joined by two resistors in a row, the first on a coil: no joint shows the sum of the resistors.

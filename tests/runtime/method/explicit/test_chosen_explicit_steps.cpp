@@ -15,13 +15,15 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 #include "support/files/source_folder.hpp"
 #include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_chosen_explicit_steps {
 namespace {
 
+using testing::all_states;
 using testing::refused;
 
 struct Case {
@@ -51,15 +53,6 @@ StepperOptions in_equal_steps(double step_s, int order = 6) {
   options.step_s = step_s;
   options.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
   return options;
-}
-
-std::vector<double> whole(const Stepper& stepper) {
-  std::vector<double> all;
-  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
-    const auto x = stepper.state(part);
-    all.insert(all.end(), x.begin(), x.end());
-  }
-  return all;
 }
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -135,13 +128,13 @@ TEST(ChosenExplicitSteps, ErrorsGoWithTheToleranceWhereInputsJumpShakeAndHit) {
     // The jump and the end of the run lie between its steps.
     Stepper reference(system, in_equal_steps(2.5e-4));
     reference.run_until(3.0);
-    const std::vector<double> expected = whole(reference);
+    const std::vector<double> expected = all_states(reference);
     for (const Case& own : kAll) {
       if (cubic != 0.0 && own.kind == SplittingKind::taylor) continue;
       for (const double tolerance : {1e-3, 1e-5, 1e-7, 1e-9}) {
         Stepper stepper(system, options_of(own, tolerance, 0.5));
         stepper.run_until(3.0);
-        const double error = distance(whole(stepper), expected);
+        const double error = distance(all_states(stepper), expected);
         EXPECT_LT(error, 10.0 * tolerance) << name_of(own) << ", " << tolerance;
         EXPECT_GT(error, 1e-3 * tolerance) << name_of(own) << ", " << tolerance;
         EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
@@ -196,7 +189,7 @@ TEST(ChosenExplicitSteps, UnderAStiffSharedDamperMeetTheToleranceAtTheEnd) {
     for (const double tolerance : {1e-6, 1e-7, 1e-8}) {
       Stepper stepper(system, options_of(own, tolerance, 1.0));
       stepper.run_until(10.0);
-      const double error = distance(whole(stepper), {q1, v1, q2 - q1, q2, v2});
+      const double error = distance(all_states(stepper), {q1, v1, q2 - q1, q2, v2});
       EXPECT_LT(error, 6.0 * tolerance) << name_of(own) << ", " << tolerance;
       EXPECT_GT(error, 1e-2 * tolerance) << name_of(own) << ", " << tolerance << ", control";
     }
@@ -338,21 +331,21 @@ TEST(ChosenExplicitSteps, GoOnFromASnapshotBitByBit) {
     double within[4], within_restored[4];
     stepper.state_at(1, middle_s, within);
     stepper.run_until(3.0);
-    const std::vector<double> expected = whole(stepper);
+    const std::vector<double> expected = all_states(stepper);
     const StepSizeStatistics sizes = *stepper.step_sizes();
     for (Stepper* again : {&stepper, &other}) {
       again->restore(snapshot);
       again->state_at(1, middle_s, within_restored);
       EXPECT_TRUE(std::ranges::equal(within, within_restored)) << name_of(own);
       again->run_until(3.0);
-      EXPECT_EQ(whole(*again), expected) << name_of(own);
+      EXPECT_EQ(all_states(*again), expected) << name_of(own);
       EXPECT_EQ(again->step_sizes()->rejected, sizes.rejected);
       EXPECT_EQ(again->step_sizes()->changes, sizes.changes);
       EXPECT_EQ(again->energy().tank_J, stepper.energy().tank_J);
     }
     Stepper without_stop(system, options);
     without_stop.run_until(3.0);
-    EXPECT_NE(whole(without_stop), expected) << name_of(own) << ", control";
+    EXPECT_NE(all_states(without_stop), expected) << name_of(own) << ", control";
   }
 }
 
@@ -374,7 +367,7 @@ TEST(ChosenExplicitSteps, DoNotDependOnThreads) {
     Stepper four(system, options);
     one.run_until(5.0);
     four.run_until(5.0);
-    EXPECT_EQ(whole(one), whole(four)) << name_of(own);
+    EXPECT_EQ(all_states(one), all_states(four)) << name_of(own);
     EXPECT_EQ(one.step_index(), four.step_index());
   }
 }
@@ -458,7 +451,7 @@ TEST(ChosenExplicitSteps, AutoTakesKicksAndDriftsInThem) {
   chosen.run_until(3.0);
   own.run_until(3.0);
   EXPECT_EQ(chosen.waves(), nullptr) << chosen.remarks();
-  EXPECT_EQ(whole(chosen), whole(own));
+  EXPECT_EQ(all_states(chosen), all_states(own));
   const System damped = testing::separable_pair(400.0);
   Stepper waves(damped, options);
   EXPECT_NE(waves.waves(), nullptr);

@@ -12,7 +12,7 @@
 #include <portwave/runtime/step/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
 
 namespace portwave::test_explicit_changes {
 namespace {

@@ -19,7 +19,7 @@
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
-#include "runtime/method/substep_runs.hpp"
+#include "runtime/method/stages/substep_runs.hpp"
 #include "support/energy_laws.hpp"
 #include "support/systems/coupled_systems.hpp"
 #include "support/systems/descriptor_parts.hpp"

@@ -17,6 +17,7 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 
 namespace portwave::test_shared_decays {
 namespace {
@@ -115,22 +116,8 @@ TEST(SharedDecays, TwoMassesOnAStiffDamperGetOneSpeedAtEveryScale) {
   }
 }
 
-std::vector<double> states_of(const Stepper& stepper) {
-  std::vector<double> out;
-  for (const Part& part : stepper.system().parts()) {
-    const auto own = stepper.state(part.name);
-    out.insert(out.end(), own.begin(), own.end());
-  }
-  return out;
-}
-
 std::vector<std::vector<double>> go_on(Stepper& stepper, int steps) {
-  std::vector<std::vector<double>> out;
-  for (int n = 0; n < steps; ++n) {
-    stepper.step();
-    out.push_back(states_of(stepper));
-  }
-  return out;
+  return testing::go_on(stepper, steps, testing::all_states);
 }
 
 // Of 3.375 J in common and .75 J against each other the last is lost, in the first step.
@@ -267,7 +254,7 @@ TEST(SharedDecays, AHitInTheMidstOfASwingIsDampedThen) {
     const Scenario own = swing(0.01, 0.0, integrator);
     Stepper stepper(own.system, own.options);
     stepper.step(100);
-    std::vector<double> states = states_of(stepper);
+    std::vector<double> states = testing::all_states(stepper);
     states[1] += 2.0;
     stepper.set_states(states);
     stepper.step(20);

@@ -10,32 +10,21 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/step/stepper.hpp>
 
-#include "runtime/method/network_method_runs.hpp"
+#include "runtime/method/network/network_method_runs.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 #include "support/systems/separable_networks.hpp"
 
 namespace portwave::test_kick_drift_runs {
 namespace {
 
 using testing::refused;
+using testing::states_and_ports;
 
 StepperOptions options_of(double step_s, int order = 6) {
   StepperOptions options;
   options.step_s = step_s;
   options.method = Splitting{.kind = SplittingKind::kick_drift, .order = order};
   return options;
-}
-
-std::vector<double> whole(const Stepper& stepper) {
-  std::vector<double> all;
-  for (int part = 0; part < static_cast<int>(stepper.system().parts().size()); ++part) {
-    const auto x = stepper.state(part);
-    all.insert(all.end(), x.begin(), x.end());
-  }
-  for (int port = 0; port < static_cast<int>(stepper.system().scalar_ports().size()); ++port) {
-    all.push_back(stepper.effort(port));
-    all.push_back(stepper.flow(port));
-  }
-  return all;
 }
 
 TEST(KickDriftRuns, KeepTheLedgerAndTheCertificate) {
@@ -94,13 +83,13 @@ TEST(KickDriftRuns, GoOnFromASnapshotBitByBit) {
   stepper.step(10);
   const Snapshot snapshot = stepper.snapshot();
   stepper.step(10);
-  const std::vector<double> expected = whole(stepper);
+  const std::vector<double> expected = states_and_ports(stepper);
   const double stored_J = stepper.energy().final_J;
   stepper.restore(snapshot);
   stepper.step(9);
-  EXPECT_NE(whole(stepper), expected) << "control";
+  EXPECT_NE(states_and_ports(stepper), expected) << "control";
   stepper.step();
-  EXPECT_EQ(whole(stepper), expected);
+  EXPECT_EQ(states_and_ports(stepper), expected);
   EXPECT_EQ(stepper.energy().final_J, stored_J);
 }
 
@@ -129,10 +118,10 @@ TEST(KickDriftRuns, KeepTheStateWhereAnInputThrows) {
     EXPECT_NE(std::string(error.what()).find("the trap is shut"), std::string::npos);
   }
   trap = false;
-  EXPECT_EQ(whole(stepper), whole(untouched));
+  EXPECT_EQ(states_and_ports(stepper), states_and_ports(untouched));
   stepper.step(3);
   untouched.step(3);
-  EXPECT_EQ(whole(stepper), whole(untouched));
+  EXPECT_EQ(states_and_ports(stepper), states_and_ports(untouched));
 }
 
 TEST(KickDriftRuns, TakeAShorterStepAtTheEnd) {
@@ -202,7 +191,7 @@ TEST(KickDriftRuns, AutoTakesThemWhereTheySuit) {
     chosen.step(50);
     own.step(50);
     EXPECT_EQ(chosen.waves(), nullptr);
-    EXPECT_EQ(whole(chosen), whole(own));
+    EXPECT_EQ(states_and_ports(chosen), states_and_ports(own));
     EXPECT_NE(chosen.remarks().find("auto: kicks and drifts"), std::string::npos)
         << chosen.remarks();
   }

@@ -16,9 +16,12 @@
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/step/snapshot.hpp"
 #include "portwave/runtime/step/stepper.hpp"
+#include "runtime/method/states_of_stepper.hpp"
 
 namespace portwave::test_change_over {
 namespace {
+
+using testing::go_on;
 
 Scenario scenario(const std::string& name, double step_s, const std::string& subsystems,
                   const std::string& couplings, const std::string& integrator) {
@@ -400,27 +403,6 @@ TEST(ChangeOver, JointsAreWatchedFromTheThresholdOn) {
   };
   EXPECT_FALSE(is_watched(0.99 * 4.0));
   EXPECT_TRUE(is_watched(1.15 * 4.0));
-}
-
-std::vector<double> states_of(const Stepper& stepper) {
-  std::vector<double> out;
-  for (int i = 0; i < static_cast<int>(stepper.system().parts().size()); ++i) {
-    const auto own = stepper.state(i);
-    out.insert(out.end(), own.begin(), own.end());
-  }
-  const EnergyTotals e = stepper.energy();
-  out.insert(out.end(), {e.final_J, e.dissipated_J, e.numerical_dissipation_J, e.mismatch_J});
-  return out;
-}
-
-/// States and energies after each of some steps.
-std::vector<std::vector<double>> go_on(Stepper& stepper, int steps) {
-  std::vector<std::vector<double>> out;
-  for (int n = 0; n < steps; ++n) {
-    stepper.step();
-    out.push_back(states_of(stepper));
-  }
-  return out;
 }
 
 TEST(ChangeOver, SnapshotsHoldWhatIsDamped) {
