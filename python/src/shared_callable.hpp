@@ -68,6 +68,8 @@ class SharedCallable {
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 inline Numbers as_numbers(const nb::object& from) {
   using namespace nb::literals;
+  // NumPy reads None as NaN: a forgotten `return` would look like a number that overflowed.
+  if (from.is_none()) throw std::runtime_error("it returned None, where numbers are needed");
   if (Numbers own; nb::try_cast(from, own, false)) return own;
   const nb::module_ numpy = nb::module_::import_("numpy");
   const nb::object array = numpy.attr("asarray")(from);

@@ -136,6 +136,8 @@ def test_an_exception_ends_the_step_and_leaves_the_state():
         (lambda t, u, x: (1.0, x * math.nan), "next state is not finite"),
         (lambda t, u, x: (math.inf, x), "law is inf"),
         (lambda t, u, x: ("much", x), "could not convert string"),
+        (lambda t, u, x: (None, x), "it returned None, where numbers are needed"),
+        (lambda t, u, x: (1.0, None), "it returned None, where numbers are needed"),
         (lambda t, u: 1.0, "positional argument"),
     ],
 )

@@ -141,6 +141,7 @@ def test_functions_and_expressions_are_the_same_part_in_a_network():
         ({"discrete_gradient": lambda a, b: 0.5 * (a + b)}, "discrete_gradient"),
         ({"discrete_gradient": lambda a, b: [1.0]}, "the discrete gradient must have 3 entries, got 1"),
         ({"discrete_gradient": lambda a, b: (a + b) * 0 / (b - a)}, "not finite"),
+        ({"discrete_gradient": lambda a, b: None}, "it returned None, where numbers are needed"),
     ],
 )
 def test_what_is_no_structure_and_no_discrete_gradient_is_refused(change, told):
