@@ -384,8 +384,8 @@ TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
   const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
   for (const char* force :
        {"5 + 1e6*exp(-((t - 0.1234321)/1e-7)^2)", "1e5*exp(-((t - 0.1234321)/1e-6)^2)",
-        "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)",
-        "-1/(1 + ((t - 0.1501234)/1e-7)^2)"}) {
+        "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)", "-1/(1 + ((t - 0.1501234)/1e-7)^2)",
+        "1e5*exp(-abs(t - 0.1234321)/1e-6)"}) {
     const Outcome own = run(driven_mass(force, "", free), 200);
     EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
     EXPECT_EQ(own.summary.unresolved_name, "m.force");
@@ -396,7 +396,9 @@ TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
        {"5 + 10*exp(-((mod(t, 1e-3) - 0.00031)/1e-6)^2)",
         "5 + 10*exp(-((mod(t, 0.77e-3) - 0.0003)/1e-5)^2)", "10*exp(-((t - 0.1234321)/1e-2)^2)",
         "10*exp(-((t - 0.21)/1e-6)^2)", "10*exp(-((t - 0.1234321)/2e-3)^2)",
-        "sin(2*pi*20*t)*exp(-10*t)", "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)"}) {
+        "sin(2*pi*20*t)*exp(-10*t)", "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)",
+        // Between jumps, with the mean that the step takes.
+        "if(t < 0.1234, 0, if(t < 0.12341, 1e4, 0))"}) {
     EXPECT_TRUE(run(driven_mass(force, "", free), 200).summary.is_resolved()) << force;
   }
 }
