@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,7 +54,7 @@ std::pair<double, std::size_t> StepComparison::largest_difference(const DampedRu
 
 bool StepComparison::holds_with_damped_stages() const {
   constexpr double kEqual = 0.005, kEverywhere = 0.02;
-  const DampedRun damped = damped_run(false);
+  const DampedRun damped = damped_run(/*in_quarters=*/false);
   if (damped.rows.empty()) return false;
   const auto is_equal = [](const StateRecord::Difference& own) { return own.share <= kEqual; };
   const auto lasting = lasting_differences(damped.rows, values_, damped.ranges, times_, kEqual);
@@ -65,33 +64,39 @@ bool StepComparison::holds_with_damped_stages() const {
 }
 
 /// At single instants the finer run may be the worse one: it conserves in steps that this run damps. Three damped
-/// stages bring to rest what decays; where they are nearer to this run, they tell its error. Or both runs have the same
-/// error, as behind a kink that both pass too late: it is larger where quarter steps say so, damped or not.
+/// stages bring to rest what decays; where they are nearer to this run, they tell its error. Or all of them have the same
+/// error, as behind a kink that they pass too late: it is larger where quarter steps say so, damped or not.
 void StepComparison::judge_instant(StepAgreement& out) const {
-  const bool is_far_instant =
-      out.has_far_instant() && out.instant_error() > StepAgreement::kFarInstant;
-  const bool is_doubtful = !out.is_far() && is_short() && out.instant_error() > kDoubtful;
-  if (!is_far_instant && !is_doubtful) return;
-  DampedRun other = damped_run(is_short());
-  if (other.rows.empty()) return;
-  auto [share, k] = largest_difference(other);
-  if (share > out.instant_error() && is_doubtful) {
-    StepperOptions options = finer_options();
-    refine(options);
-    std::vector<Motion> motion;
-    other.rows = rows_of(options, motion);
-    if (other.rows.size() != values_.size()) return;
-    std::tie(share, k) = std::min(largest_difference(other), std::pair(share, k));
-    if (!(share > out.instant_error())) return;
-  } else if (!is_far_instant || !(share < out.instant_error())) {
-    return;
+  constexpr double kAlike = 1.5;
+  const auto tell = [&](double share, std::size_t k) {
+    std::size_t i = 0;
+    for_each_state(scenario_.system, [&](int part, std::size_t state) {
+      if (i++ == k % states_) out.state_of_instant = name_of_state(scenario_.system, part, state);
+    });
+    out.instant_s = times_[k / states_];
+    out.instant_share = std::max(share / out.error_of_difference, out.share);
+  };
+  if (out.has_far_instant() && out.instant_error() > StepAgreement::kFarInstant) {
+    const DampedRun damped = damped_run(/*in_quarters=*/false);
+    if (damped.rows.empty()) return;
+    const auto [share, k] = largest_difference(damped);
+    const bool is_alike = share > out.instant_error() / kAlike;
+    if (share < out.instant_error()) tell(share, k);
+    if (!is_alike) return;
   }
-  std::size_t i = 0;
-  for_each_state(scenario_.system, [&](int part, std::size_t state) {
-    if (i++ == k % states_) out.state_of_instant = name_of_state(scenario_.system, part, state);
-  });
-  out.instant_s = times_[k / states_];
-  out.instant_share = std::max(share / out.error_of_difference, out.share);
+  if (stages_ == kMostStages) return;  // a second run of the same kind says nothing new
+  if (out.is_far() || !is_short() || !(out.instant_error() > kDoubtful)) return;
+  DampedRun other = damped_run(/*in_quarters=*/true);
+  if (other.rows.empty()) return;
+  const auto damped = largest_difference(other);
+  if (!(damped.first > out.instant_error())) return;
+  StepperOptions options = finer_options();
+  refine(options);
+  std::vector<Motion> motion;
+  other.rows = rows_of(options, motion);
+  if (other.rows.size() != values_.size()) return;
+  const auto [share, k] = std::min(largest_difference(other), damped);
+  if (share > out.instant_error()) tell(share, k);
 }
 
 /// Of a run that is far from the finer one, which begins in small parts that may leave ringing what pieces bring to
