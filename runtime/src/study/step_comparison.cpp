@@ -29,6 +29,8 @@ namespace {
 
 /// States times steps of a beginning: two times as many are stepped for it.
 constexpr std::int64_t kMostWork = 5'000'000;
+/// Three stages in quarter steps take about so many times as long as the run, at most.
+constexpr std::int64_t kWorkOfQuarters = 64;
 /// Of these as many are kept; where a run has more, those of every second, fourth, … step.
 constexpr std::size_t kMostKept = 500'000;
 /// Chosen steps of a finer run: so many times those of the run that it is compared with, and some more.
@@ -204,6 +206,8 @@ StepComparison::StepComparison(const Scenario& scenario, const StepperOptions& o
     is_too_large_ = true;
   }
 }
+
+bool StepComparison::is_short() const { return std::ssize(values_) <= kMostWork / kWorkOfQuarters; }
 
 void StepComparison::keep(const Stepper& stepper) {
   last_step_ = stepper.step_index();
@@ -423,33 +427,12 @@ StepAgreement StepComparison::compare(const StepperOptions& finer, bool& damps_l
   return out;
 }
 
-std::optional<StepperOptions> StepComparison::damped_options() const {
-  StepperOptions options = finer_options();
-  auto* const waves = options.method.as<WaveCoupling>();
-  if (waves == nullptr || options.sizes) return {};
-  waves->stages = kMostStages;
-  waves->integrator = StageKind::damped;
-  return options;
-}
-
-/// Empty where not all parts can be damped, or the run fails.
-std::optional<StepAgreement> StepComparison::compare_with_damped() const {
-  try {
-    bool damps_less = false;
-    const auto options = damped_options();
-    if (!options) return {};
-    StepAgreement out = compare(*options, damps_less);
-    if (out.failure.empty()) return out;
-  } catch (const ConfigError&) {
-  }
-  return {};
-}
-
 /// Its rows, and the ranges that states are judged by; empty where it has not come to its end.
-StepComparison::DampedRun StepComparison::damped_run() const {
+StepComparison::DampedRun StepComparison::damped_run(bool in_quarters) const {
   DampedRun out;
-  const auto options = damped_options();
+  auto options = damped_options();
   if (!options || times_.empty()) return out;
+  if (in_quarters) refine(*options);
   std::vector<Motion> motion;
   out.rows = rows_of(*options, motion);
   if (out.rows.size() != values_.size()) return {};
@@ -459,44 +442,6 @@ StepComparison::DampedRun StepComparison::damped_run() const {
     out.ranges.push_back(scale.judged);
   }
   return out;
-}
-
-/// The largest difference at any instant, and the index of its value.
-std::pair<double, std::size_t> StepComparison::largest_difference(const DampedRun& other) const {
-  std::pair<double, std::size_t> out = {0.0, 0};
-  for (std::size_t k = 0; k < other.rows.size(); ++k) {
-    const double range = other.ranges[k % states_];
-    const double share = range > 0.0 ? std::abs(other.rows[k] - values_[k]) / range : 0.0;
-    if (!(share <= out.first)) out = {share, k};
-  }
-  return out;
-}
-
-bool StepComparison::holds_with_damped_stages() const {
-  constexpr double kEqual = 0.005, kEverywhere = 0.02;
-  const DampedRun damped = damped_run();
-  if (damped.rows.empty()) return false;
-  const auto is_equal = [](const StateRecord::Difference& own) { return own.share <= kEqual; };
-  const auto lasting = lasting_differences(damped.rows, values_, damped.ranges, times_, kEqual);
-  const double largest = largest_difference(damped).first;
-  return largest <= kEverywhere ||
-         (largest <= StepAgreement::kFarInstant && std::ranges::all_of(lasting, is_equal));
-}
-
-/// At single instants the finer run may be the worse one: it conserves in steps that this run damps. Three damped
-/// stages bring to rest what decays; where they are nearer to this run, they tell its error.
-void StepComparison::judge_instant(StepAgreement& out) const {
-  if (!out.has_far_instant() || !(out.instant_error() > StepAgreement::kFarInstant)) return;
-  const DampedRun damped = damped_run();
-  if (damped.rows.empty()) return;
-  const auto [share, k] = largest_difference(damped);
-  if (!(share < out.instant_error())) return;
-  std::size_t i = 0;
-  for_each_state(scenario_.system, [&](int part, std::size_t state) {
-    if (i++ == k % states_) out.state_of_instant = name_of_state(scenario_.system, part, state);
-  });
-  out.instant_s = times_[k / states_];
-  out.instant_share = std::max(share / out.error_of_difference, out.share);
 }
 
 /// By state: whether its motion is too small beside all energy of its island, as of what hangs at rest.
@@ -576,10 +521,13 @@ std::optional<StepAgreement> StepComparison::finish(std::int64_t steps, double m
     out = compare(finer_options(), damps_less);
     // What decays within this run's steps dies in them; half of it, and the finer run conserves what should die.
     if (out.is_far() && damps_less) {
-      if (auto beside = compare_with_damped(); beside && beside->instants == out.instants) {
+      if (auto beside = compare_with_damped(false); beside && beside->instants == out.instants) {
         out = *beside;
         is_beside_damped = true;
       }
+    }
+    if (out.is_far() && out.failure.empty() && !is_beside_damped) {
+      if (auto other = second_opinion(); other && other->instants == out.instants) out = *other;
     }
   } catch (const ConfigError&) {  // such as a window of too many steps
     return {};

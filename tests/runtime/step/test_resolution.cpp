@@ -384,8 +384,8 @@ TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
   const std::string free = R"({"kind": "free", "ports": ["m.port"]})";
   for (const char* force :
        {"5 + 1e6*exp(-((t - 0.1234321)/1e-7)^2)", "1e5*exp(-((t - 0.1234321)/1e-6)^2)",
-        "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)",
-        "-1/(1 + ((t - 0.1501234)/1e-7)^2)"}) {
+        "0.1*sin(2*pi*5*t) + 1e5*exp(-((t - 0.0503)/2e-6)^2)", "-1/(1 + ((t - 0.1501234)/1e-7)^2)",
+        "1e5*exp(-abs(t - 0.1234321)/1e-6)"}) {
     const Outcome own = run(driven_mass(force, "", free), 200);
     EXPECT_EQ(own.resolution.kind, Resolution::Kind::undersampled) << force;
     EXPECT_EQ(own.summary.unresolved_name, "m.force");
@@ -399,6 +399,10 @@ TEST(Resolution, TellsSmoothPulsesThatStepsPassOver) {
         "sin(2*pi*20*t)*exp(-10*t)", "5 + cos(2*pi*50*t)^3 + 10*exp(-((t - 0.1234321)/1e-6)^2)"}) {
     EXPECT_TRUE(run(driven_mass(force, "", free), 200).summary.is_resolved()) << force;
   }
+  // Between jumps, with the mean that the step takes.
+  const Outcome blow =
+      run(driven_mass("if(t < 0.1234, 0, if(t < 0.12341, 1e4, 0))", "", free), 200);
+  EXPECT_NE(blow.resolution.kind, Resolution::Kind::undersampled);
 }
 
 /// Whatever the lengths of steps, no part of the time is passed over by the search.

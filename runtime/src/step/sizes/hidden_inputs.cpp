@@ -154,6 +154,18 @@ void HiddenInputs::search_jumps(const Signal& parameter, std::int64_t step, doub
   if (sums.missed_at < 0) sums.missed_at = step;
 }
 
+/// Whether a step takes a pulse with this mean, as it does between jumps: at the stages alone it passes over it.
+bool HiddenInputs::takes_mean(const Signal& input, double begin_s, double step_s,
+                              const StageRule& stages, double mean) {
+  double more = 0.0;
+  for (int j = 0; j < stages.count; ++j) {
+    const double c = stages.c[at(j)], time_s = begin_s + c * step_s;
+    more += stages.b[at(j)] *
+            (input.in_step({time_s, begin_s, step_s, c, stages.count}) - input(time_s));
+  }
+  return std::abs(more) > 0.5 * mean;
+}
+
 void HiddenInputs::search(std::int64_t step, double begin_s, double step_s, const StageRule& stages,
                           bool is_cut) {
   constexpr int kSteps = 64;  // of a stretch
@@ -176,6 +188,7 @@ void HiddenInputs::search(std::int64_t step, double begin_s, double step_s, cons
       const auto pulse = find_pulse(*input, stages, begin_s, step_s, own.largest);
       if (!pulse || pulse->width_s > widest_ * step_s) continue;
       const double mean = pulse->height * std::min(pulse->width_s / step_s, 1.0);
+      if (takes_mean(*inputs_[i].signal, begin_s, step_s, stages, mean)) continue;
       own.missed += mean * mean;
       if (own.missed_at < 0) own.missed_at = step;
     } catch (const std::exception&) {  // the step itself tells it, if it meets that too

@@ -73,6 +73,8 @@ class HiddenInputs {
   };
   static void search_jumps(const Signal& parameter, std::int64_t step, double begin_s,
                            double step_s, Sums& sums);
+  static bool takes_mean(const Signal& input, double begin_s, double step_s,
+                         const StageRule& stages, double mean);
   static void search_stretch(const Expression& input, double begin_s, double end_s, double steps,
                              bool is_parameter, Sums& sums);
   double widest_;

@@ -53,6 +53,8 @@ class StepComparison {
   };
   using Rows = std::vector<double>;
 
+  /// Enough to be stepped again in quarter steps of three stages.
+  bool is_short() const;
   bool is_full() const { return last_step_ >= steps_most_; }
   void keep(const Stepper& stepper);
   void see_waves(const Stepper& stepper);
@@ -67,12 +69,14 @@ class StepComparison {
     Rows rows;
     std::vector<double> ranges;  // by state
   };
-  DampedRun damped_run() const;
+  /// In half or in quarter steps.
+  DampedRun damped_run(bool in_quarters) const;
   std::pair<double, std::size_t> largest_difference(const DampedRun& other) const;
   void judge_instant(StepAgreement& out) const;
   /// `damps_less`: whether the run with `finer` conserves states that this run damps throughout.
   StepAgreement compare(const StepperOptions& finer, bool& damps_less) const;
-  std::optional<StepAgreement> compare_with_damped() const;
+  std::optional<StepAgreement> compare_with_damped(bool in_quarters) const;
+  std::optional<StepAgreement> second_opinion() const;
   /// Of states that are too small to be judged by the first finer run, or that rest: whether finer runs whose parts
   /// meet the tolerance each agree on how they move, and this run does not. `rows`: of the run with `finer`,
   /// and how its parts move.
