@@ -118,7 +118,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden,
 
 void ClosedPart::prepare(double step_s, const double* impedance) {
   ++preparation_;
-  h_ = step_s;
+  h_ = step_s_ = step_s;
   closures_ = port_closures(part_.signature(), step_s, impedance);
   structure_ = part_.structure();
   close_ports(structure_);
@@ -131,7 +131,7 @@ void ClosedPart::prepare(double step_s, const double* impedance) {
 
 void ClosedPart::prepare_open(double step_s) {
   ++preparation_;
-  h_ = step_s;
+  h_ = step_s_ = step_s;
   closures_.assign(static_cast<std::size_t>(p_), {.s = 1.0,
                                                   .alpha = 1.0,
                                                   .beta = 0.0,
@@ -400,12 +400,7 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     if (d.value() == 0.0) continue;
     jacobian.col(d.col()).noalias() -= (h_ * d.value()) * closed_.col(d.row());
   }
-  if (constant) return;
-  if (hidden_ == nullptr) {
-    add_structure_slopes(a, dx, jacobian);
-  } else {
-    add_stage_slopes(a, dx, jacobian);
-  }
+  if (!constant) add_slopes(a, dx, jacobian);
 }
 
 void ClosedPart::wave_column(int port, VectorXd& out) {

@@ -108,6 +108,10 @@ class ClosedPart {
   /// gradient has beside its own: small where nothing but their rounding is left, as of a part that is as good as
   /// at rest.
   double beside_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
+  /// Of F, at the last `evaluate`: what its structure changes by where x and x⁺ change by their own sizes. `slopes` is
+  /// scratch, n × n. Spoils the result of `evaluate`.
+  void structure_terms(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& slopes,
+                       Eigen::VectorXd& out);
   const Eigen::VectorXd& residual() const { return F_; }
   /// w: the sum of the magnitudes of the terms of F. εw is the round-off of F. A rounding of x or
   /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.
@@ -129,7 +133,7 @@ class ClosedPart {
   void wave_column(int port, Eigen::VectorXd& out);
   /// How b moves with the wave at that port, if ∇̄H moves by `gradient`: into column `port` of a row-major D.
   void wave_response(int port, const Eigen::VectorXd& gradient, double* D);
-  double step_s() const { return h_; }
+  double step_s() const { return step_s_; }
   /// The frozen x.
   const Eigen::VectorXd& start() const { return x_; }
   /// Of all calls of `prepare`.
@@ -138,6 +142,8 @@ class ClosedPart {
   /// From now on the structure is that over a step by `from` and, by this share, that by `to`, at every Δx: the law at a
   /// jump between the two, where a state slides along it (Filippov). Passive like both.
   void slide(const Eigen::VectorXd& from, const Eigen::VectorXd& to, double share);
+  /// From now on the equations are F(Δx) = Δx − share·h[…] with the same wave relation: those of the step at 1.
+  void shorten(double share) { h_ = share * step_s_; }
   /// Again that over each step.
   void slide_no_more() { slides_ = false; }
   bool has_constant_structure() const { return part_.constant_structure(); }
@@ -161,6 +167,7 @@ class ClosedPart {
   bool gradients_cancel() const { return hidden_ != nullptr && hidden_->gradients_cancel(); }
   double admit_gradient_terms(const double* a, const Eigen::VectorXd& dx, double size);
   double stored_change(const double* x_next, double numerical_J);
+  void add_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
   void add_structure_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
   void add_stage_slopes(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
   void move_end(int j, double value, const double* a, Eigen::VectorXd& v);
@@ -175,7 +182,8 @@ class ClosedPart {
   int m_;                          ///< scalar ports and external inputs
   bool has_laws_;
   bool feeds_through_;  ///< S or N may have entries
-  double h_ = 0.0;
+  double step_s_ = 0.0;
+  double h_ = 0.0;  ///< step_s_, or a share of it
   int preparation_ = 0;
   std::vector<PortClosure> closures_;
   const SparseMatrix* E_;      ///< null: the identity

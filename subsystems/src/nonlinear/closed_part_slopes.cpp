@@ -2,11 +2,24 @@
 #include "portwave/subsystems/base/typical_state.hpp"
 
 namespace portwave {
-namespace {
 
 using Eigen::VectorXd;
 
-}  // namespace
+void ClosedPart::add_slopes(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
+  if (hidden_ == nullptr) {
+    add_structure_slopes(a, dx, jacobian);
+  } else {
+    add_stage_slopes(a, dx, jacobian);
+  }
+}
+
+void ClosedPart::structure_terms(const double* a, const VectorXd& dx, Eigen::MatrixXd& slopes,
+                                 VectorXd& out) {
+  slopes.setZero();
+  column_ = x_.cwiseAbs() + x_next_.cwiseAbs();
+  add_slopes(a, dx, slopes);
+  out.noalias() = slopes.cwiseAbs() * column_;
+}
 
 /// The midpoint moves half as far as x⁺. Where the part does not know, by central differences.
 void ClosedPart::add_structure_slopes(const double* a, const VectorXd& dx,

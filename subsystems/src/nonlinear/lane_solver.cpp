@@ -19,9 +19,15 @@ constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 /// Below this, a step that does not gain a factor 4 has met the noise of the part's own functions;
 /// the better of the last two iterates is then the answer.
 constexpr double kStagnation = 1e-12;
+/// From here on such a step is asked whether it has met the rounding of gradients and structures.
+constexpr double kNearby = 1e-9;
+/// Roundings of an entry of J, R or G, such as a quotient of differences, in those of the states it depends on.
+constexpr double kStructureRoundings = 4.0;
 constexpr int kMaxHalvings = 30;
 /// Of a bracket around the root of one unknown, before its ends are neighbours.
 constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
+/// Of the step, where it is solved by way of shares of it.
+constexpr double kFirstShare = 0.125, kLeastShare = 1e-9;
 
 // Simplified steps.
 constexpr int kMostSimpleSteps = 25;
@@ -75,7 +81,8 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
   moving_.setZero(n - still_, n - still_);
   moving_F_.setZero(n - still_);
   moving_step_.setZero(n - still_);
-  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &noise_, &weight_, &stiffness_}) {
+  for (VectorXd* v :
+       {&dx_, &start_, &step_, &F_, &w_, &noise_, &weight_, &stiffness_, &predicted_}) {
     v->setZero(n);
   }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
@@ -87,7 +94,6 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
     }
   }
   if (has_hidden_terms_ && hidden->stage_count() > 1) {
-    predicted_.setZero(n);
     const Eigen::Index stages = hidden->stage_count();
     start_factors_.emplace(hidden->coupling(), still_, part.signature().wave_size() / stages);
   }
@@ -100,10 +106,11 @@ StepFault LaneSolver::solve(const double* a, double* b) {
     return StepFault::none;
   }
   StepFault fault = solve_cold(a);
-  if (fault == StepFault::not_converged) fault = solve_from_free_motion(a);
+  if (fault == StepFault::not_converged && solve_from_free_motion(a)) fault = StepFault::none;
   if (fault == StepFault::not_converged && !shares_.empty()) {
     fault = solve_bracketed(a);
   }
+  if (fault != StepFault::none && follow_shares(a)) fault = StepFault::none;
   if (fault == StepFault::none) part_.outgoing(a, b);
   return fault;
 }
@@ -252,14 +259,41 @@ StepFault LaneSolver::solve_cold(const double* a) {
 /// Ports whose impedance is far above what they meet hold a part where it is, as far as the step is
 /// linear: Newton's method may then end between there and the solution. What is joined to them moves,
 /// and the solution is near the motion without them.
-StepFault LaneSolver::solve_from_free_motion(const double* a) {
-  if (part_.is_descriptor()) return StepFault::not_converged;
+bool LaneSolver::solve_from_free_motion(const double* a) {
+  if (part_.is_descriptor()) return false;
   try {
     part_.free_increment(dx_);
-    return dx_.allFinite() ? iterate_cold(a) : StepFault::not_converged;
+    return dx_.allFinite() && iterate_cold(a) == StepFault::none;
   } catch (...) {  // a callback, at a place that was only tried
-    return StepFault::not_converged;
+    return false;
   }
+}
+
+/// Where Newton's method finds no way from Δx = 0, as in stiff exchange by a structure that turns with the state: the
+/// solution of a share of the step is the start for a larger share.
+bool LaneSolver::follow_shares(const double* a) {
+  Eigen::VectorXd& solved = predicted_;
+  solved.setZero();
+  part_.slide_no_more();
+  double share = 0.0, more = kFirstShare;
+  for (int k = 0; k < max_steps_ && more > kLeastShare; ++k) {
+    const double next = std::min(1.0, share + more);
+    part_.shorten(next);
+    dx_ = solved;
+    bool is_found = false;
+    try {
+      is_found = iterate_cold(a) == StepFault::none;
+    } catch (...) {  // a callback, at a place that was only tried
+    }
+    if (is_found && next == 1.0) return true;
+    if (is_found) {
+      share = next;
+      solved = dx_;
+    }
+    more *= is_found ? 2.0 : 0.25;
+  }
+  part_.shorten(1.0);
+  return false;
 }
 
 StepFault LaneSolver::iterate_cold(const double* a) {
@@ -288,15 +322,29 @@ StepFault LaneSolver::iterate_cold(const double* a) {
     if (const StepFault fault = descend(a, size); fault != StepFault::none) {
       return fault == StepFault::not_converged && is_rounding(a) ? StepFault::none : fault;
     }
+    if (size <= kNearby && size > 0.25 * before && size > kStagnation) {
+      start_ = dx_;
+      if (is_rounding(a)) return StepFault::none;
+    }
   }
   return StepFault::none;
 }
 
-/// Whether nothing but the rounding of gradients is left where the last search began, to which Δx returns.
+/// Whether nothing but the rounding of gradients, or of structures that turn with x, is left where the last search
+/// began, to which Δx returns.
 bool LaneSolver::is_rounding(const double* a) {
   dx_ = start_;
   const double size = part_.evaluate(a, dx_);
-  return std::isfinite(size) && part_.beside_gradient_terms(a, dx_, size) <= kStagnation;
+  if (!std::isfinite(size)) return false;
+  if (part_.beside_gradient_terms(a, dx_, size) <= kStagnation) return true;
+  if (part_.has_constant_structure()) return false;
+  part_.structure_terms(a, dx_, jacobian_, weight_);
+  part_.evaluate(a, dx_);
+  weight_ = noise_ + kStructureRoundings * weight_;
+  w_ = part_.magnitude() + weight_;
+  if (!(scaled_size(part_.residual(), w_) <= kRoundOff)) return false;
+  noise_ = weight_;
+  return true;
 }
 
 /// One unknown, where Newton's method runs to and fro between the branches of a contact: its root is

@@ -56,8 +56,8 @@ class LaneSolver {
   /// b = S(a) to round-off. Several stages first try simplified Newton steps with the derivative at x, whose
   /// factors are kept as long as x is. Where these do not contract, and for one stage: damped Newton from
   /// Δx = 0, where the first step solves the step linearised at x; where that fails, from where the part
-  /// would go if it were left alone, and if there is one unknown, a bracket is halved. Every solve depends
-  /// on (x, ū, a) alone.
+  /// would go if it were left alone, and if there is one unknown, a bracket is halved; at last, by way of
+  /// shares of the step. Every solve depends on (x, ū, a) alone.
   StepFault solve(const double* a, double* b);
   /// After a `solve` that did not converge: max |F_i| beside the terms of F_i where it was given up.
   double residual() const;
@@ -81,7 +81,8 @@ class LaneSolver {
   void add_gradient_of_step(double sign);
   void spread_noise();
   StepFault solve_cold(const double* a);
-  StepFault solve_from_free_motion(const double* a);
+  bool solve_from_free_motion(const double* a);
+  bool follow_shares(const double* a);
   StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);
   StepFault slide(const double* a, double near, double far);
