@@ -350,7 +350,8 @@ class StepDifferentiator::Own {
   [[noreturn]] void refuse_kink(int part) const {
     throw std::runtime_error(
         fmt::format("the step of part \"{}\" has a kink at this state, as where one-sided parts "
-                    "change over: it has no derivatives",
+                    "change over, or a deadline ended it before its iteration converged: it has no "
+                    "derivatives",
                     name(part)));
   }
 
