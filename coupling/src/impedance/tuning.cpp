@@ -205,8 +205,9 @@ class UsualImpedances {
   std::vector<Mean> of_;
 };
 
-/// The usual one, or what is nearest to it within a hundred times the matches of a junction.
-double near_impedance(double usual, std::span<const double> known) {
+/// Of a port without a match beside others that have one: what gives no effort is soft, what gives no flow is hard, a
+/// hundred times beyond them. Else the usual one.
+double impedance_beside(std::span<const double> known, Causality causality, double usual) {
   constexpr double kAround = 100.0;
   double least = std::numeric_limits<double>::infinity(), most = 0.0;
   for (const double value : known) {
@@ -214,7 +215,8 @@ double near_impedance(double usual, std::span<const double> known) {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  return most == 0.0 ? usual : std::clamp(usual, least / kAround, kAround * most);
+  if (most == 0.0) return usual;
+  return causality == Causality::flow_in ? least / kAround : most * kAround;
 }
 
 }  // namespace
@@ -222,6 +224,11 @@ double near_impedance(double usual, std::span<const double> known) {
 PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
   UsualImpedances usual(system());
+  const auto causality_of = [this](int port) {
+    const ScalarPort& own = system().scalar_ports()[at(port)];
+    const Signature& signature = system().parts()[at(own.part)].component->signature();
+    return signature.ports[at(own.port)].causality;
+  };
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].component->signature().ports) {
@@ -237,9 +244,10 @@ PortMatches::PortMatches(const PortResponses& responses)
     for (const int port : junction.waves) junction_of_[at(port)] = i;
     if (std::ranges::all_of(junction.waves, [&](int port) { return is_own(port); })) continue;
     std::vector<double> known = impedances_of(junction, values_);
-    const double own = near_impedance(usual.of(junction.waves.front()), known);
-    for (double& value : known) {
-      if (!is_impedance(value)) value = own;
+    const std::vector<double> matches = known;
+    for (std::size_t j = 0; j < known.size(); ++j) {
+      const int port = junction.waves[j];
+      if (!is_own(port)) known[j] = impedance_beside(matches, causality_of(port), usual.of(port));
     }
     const bool alone = std::ranges::none_of(junction.waves, [&](int port) { return is_own(port); });
     for (std::size_t j = 0; j < known.size(); ++j) {

@@ -154,8 +154,13 @@ void NetworkForm::probe_storage_of(int number, Storage& storage, Issues& issues)
       }
     }
   }
-  const MatrixXd quadratic =
-      has_hessian ? here.H : slopes(start, reach.cwiseMax(start.cwiseAbs())).H;
+  // Over as wide a way as there is: the less counts its rounding.
+  MatrixXd quadratic = here.H;
+  try {
+    const MatrixXd wide = slopes(start, reach.cwiseMax(start.cwiseAbs())).H;
+    if (wide.allFinite()) quadratic = wide;
+  } catch (const std::exception&) {  // it ends before that
+  }
   if (const auto* const knows = dynamic_cast<const BentStorage*>(&physics); knows != nullptr) {
     for (const int state : knows->bent_states()) is_bent_[at(first + state)] = 1;
   } else {

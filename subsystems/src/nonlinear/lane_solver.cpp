@@ -106,9 +106,11 @@ StepFault LaneSolver::solve(const double* a, double* b) {
     return StepFault::none;
   }
   StepFault fault = solve_cold(a);
-  if (fault == StepFault::not_converged && solve_from_free_motion(a)) fault = StepFault::none;
-  if (fault == StepFault::not_converged && !shares_.empty()) {
-    fault = solve_bracketed(a);
+  const bool is_astray = fault == StepFault::not_converged;
+  if (is_astray) fault = solve_from_free_motion(a);
+  if (is_astray && fault != StepFault::none && !shares_.empty() &&
+      solve_bracketed(a) == StepFault::none) {
+    fault = StepFault::none;
   }
   if (fault != StepFault::none && follow_shares(a)) fault = StepFault::none;
   if (fault == StepFault::none) part_.outgoing(a, b);
@@ -259,13 +261,13 @@ StepFault LaneSolver::solve_cold(const double* a) {
 /// Ports whose impedance is far above what they meet hold a part where it is, as far as the step is
 /// linear: Newton's method may then end between there and the solution. What is joined to them moves,
 /// and the solution is near the motion without them.
-bool LaneSolver::solve_from_free_motion(const double* a) {
-  if (part_.is_descriptor()) return false;
+StepFault LaneSolver::solve_from_free_motion(const double* a) {
+  if (part_.is_descriptor()) return StepFault::not_converged;
   try {
     part_.free_increment(dx_);
-    return dx_.allFinite() && iterate_cold(a) == StepFault::none;
+    return dx_.allFinite() ? iterate_cold(a) : StepFault::not_converged;
   } catch (...) {  // a callback, at a place that was only tried
-    return false;
+    return StepFault::not_converged;
   }
 }
 

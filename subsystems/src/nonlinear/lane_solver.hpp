@@ -81,7 +81,7 @@ class LaneSolver {
   void add_gradient_of_step(double sign);
   void spread_noise();
   StepFault solve_cold(const double* a);
-  bool solve_from_free_motion(const double* a);
+  StepFault solve_from_free_motion(const double* a);
   bool follow_shares(const double* a);
   StepFault iterate_cold(const double* a);
   StepFault solve_bracketed(const double* a);

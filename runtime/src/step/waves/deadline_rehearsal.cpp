@@ -32,6 +32,8 @@ constexpr std::size_t kMostPorts = 100'000;
 /// Time for steps that are to converge, in units of what they take, and the share of steps that must.
 constexpr double kMargin = 1.12, kNearlyAll = 0.95;
 constexpr int kFreeSteps = 3;
+/// Squared errors that are rounding.
+constexpr double kExact = 1e-16;
 /// A deadline that no step misses.
 constexpr double kNoDeadline_s = 1e3;
 
@@ -153,10 +155,19 @@ WayTrial trial_of(const System& system, const StepperOptions& options, const Any
   // The first half begins with an empty tank: the guard acts where a run under way has energy in store, but not in most
   // steps of that half. Of few steps one that is late says little.
   constexpr double kAtStart = 0.25;
-  const auto misses = [&] { return static_cast<double>(engine.deadline()->misses); };
-  const double before = misses();
+  double before = static_cast<double>(engine.deadline()->misses), looks = 0.0;
+  const auto looked = [&] { return static_cast<double>(engine.deadline()->guard_misses); };
+  const double looked_before = looked();
   all_s += took_s(steps + free_steps, steps - free_steps);
   out.error = std::max(out.error, distance(system, states_of(engine), converged.end));
+  // Of steps that are exact nothing is left in the tank, and the guard looks at their rounding. A run under way has the
+  // rest of a step that was not: its first one.
+  if (out.error <= kExact && engine.guard() != nullptr && engine.guard()->steps == 0) {
+    looks = looked();
+    before -= looked_before;
+    all_s -= looks * cost(costs, Work::commit);
+  }
+  const auto misses = [&] { return static_cast<double>(engine.deadline()->misses) - looks; };
   const double all = 2.0 * steps;
   out.converged = 1.0 - static_cast<double>(engine.iterations().not_converged) / all;
   out.length = all_s / ((all - free_steps) * options.time.deadline_s);
@@ -251,6 +262,10 @@ bool is_better(const WayTrial& a, const WayTrial& b) {
     const double length = trial.keeps_deadline() ? 1.0 : std::max(trial.length, 1.0);
     return trial.error * length * length * std::exp(std::min(late(trial), kHopeless) / kDearer);
   };
+  // Of ways that are exact, the one that takes less of the time has more to spare.
+  if (std::max(a.error, b.error) <= kExact && a.keeps_deadline() && b.keeps_deadline()) {
+    return a.length < kClearly * b.length;
+  }
   const bool is_hopeless = late(a) >= kHopeless;
   if (is_hopeless != (late(b) >= kHopeless)) return !is_hopeless;
   return worth(a) < kClearly * kClearly * worth(b);
