@@ -205,18 +205,36 @@ class UsualImpedances {
   std::vector<Mean> of_;
 };
 
-/// Of a port without a match beside others that have one: what gives no effort is soft, what gives no flow is hard, a
-/// hundred times beyond them. Else the usual one.
-double impedance_beside(std::span<const double> known, Causality causality, double usual) {
+/// What a part without a match at its one port is to others: what gives no effort is soft, what gives no flow is hard. Of
+/// those with more ports, and of switches and diodes, which may be either, nothing is known.
+enum class Beside { soft, hard, unknown };
+
+Beside beside(const System& system, int port) {
+  const ScalarPort& own = system.scalar_ports()[at(port)];
+  const Component& part = *system.parts()[at(own.part)].component;
+  const Subsystem* const physics = part.port_hamiltonian();
+  const bool is_either = physics == nullptr || physics->has_vertical_laws();
+  if (is_either || part.signature().wave_size() != 1) return Beside::unknown;
+  return part.signature().ports.front().causality == Causality::flow_in ? Beside::soft
+                                                                        : Beside::hard;
+}
+
+/// Of such a port beside others that have a match: a hundred times beyond them, or their geometric mean. Else the usual
+/// one.
+double impedance_beside(std::span<const double> known, Beside own, double usual) {
   constexpr double kAround = 100.0;
-  double least = std::numeric_limits<double>::infinity(), most = 0.0;
+  double least = std::numeric_limits<double>::infinity(), most = 0.0, logarithms = 0.0;
+  int count = 0;
   for (const double value : known) {
     if (!is_impedance(value)) continue;
     least = std::min(least, value);
     most = std::max(most, value);
+    logarithms += std::log(value);
+    ++count;
   }
-  if (most == 0.0) return usual;
-  return causality == Causality::flow_in ? least / kAround : most * kAround;
+  if (count == 0) return usual;
+  if (own == Beside::unknown) return std::exp(logarithms / count);
+  return own == Beside::soft ? least / kAround : most * kAround;
 }
 
 }  // namespace
@@ -224,11 +242,6 @@ double impedance_beside(std::span<const double> known, Causality causality, doub
 PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
   UsualImpedances usual(system());
-  const auto causality_of = [this](int port) {
-    const ScalarPort& own = system().scalar_ports()[at(port)];
-    const Signature& signature = system().parts()[at(own.part)].component->signature();
-    return signature.ports[at(own.port)].causality;
-  };
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].component->signature().ports) {
@@ -247,7 +260,8 @@ PortMatches::PortMatches(const PortResponses& responses)
     const std::vector<double> matches = known;
     for (std::size_t j = 0; j < known.size(); ++j) {
       const int port = junction.waves[j];
-      if (!is_own(port)) known[j] = impedance_beside(matches, causality_of(port), usual.of(port));
+      if (!is_own(port))
+        known[j] = impedance_beside(matches, beside(system(), port), usual.of(port));
     }
     const bool alone = std::ranges::none_of(junction.waves, [&](int port) { return is_own(port); });
     for (std::size_t j = 0; j < known.size(); ++j) {
