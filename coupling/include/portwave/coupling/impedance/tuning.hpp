@@ -110,7 +110,7 @@ struct TunedImpedance {
 
 /// Tunes by one of the rules `fne` to `adapted`. Deterministic: it depends on the responses alone.
 ///   matched  ports without a positive finite match take the impedance that they see on the other side
-///            of their junction, or 1;
+///            of their junction, or else the mean of their island and domain, or 1;
 ///   fne      each part's matched values times its own largest factor with sym(M̂) ⪰ FᵀF (Fû the flows),
 ///            which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. There is none if some inputs take no power but
 ///            move flows: `problem` names the part;
