@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -70,6 +71,12 @@ class LaneSolver {
   bool port_slopes(double* matrix);
 
  private:
+  /// A residual of this size relative to its terms is round-off: nothing is left to gain.
+  static constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
+  /// Below this, a step that does not gain a factor 4 has met the noise of the part's own functions;
+  /// the better of the last two iterates is then the answer.
+  static constexpr double kStagnation = 1e-12;
+
   bool solve_simply(const double* a);
   bool iterate_simply(const double* a);
   bool take_start_factors();
